@@ -220,23 +220,17 @@ Object.assign(Timeline.prototype, {
 
 	/* The call of E, its submissions and their GPU work. */
 	flowOf(e) {
-		const ev = this.events;
+		const {n, flow, process, kind, begin} = this.events;
 
-		if (!this.flows) {
-			this.flows = new Map();
-			for (let i = 0; i < ev.n; i++)
-				if (ev.flow[i]) {
-					const key = `${ev.process[i]} ${ev.flow[i]}`;
-					const list = this.flows.get(key);
+		if (this.flowing && this.flowing.of === e)
+			return this.flowing.list;
+		const list = [];
 
-					if (list)
-						list.push(i);
-					else
-						this.flows.set(key, [i]);
-				}
-		}
-		return (ev.flow[e] && this.flows.get(`${ev.process[e]} ${ev.flow[e]}`) || [])
-			.slice().sort((a, b) => ev.kind[a] - ev.kind[b] || ev.begin[a] - ev.begin[b]);
+		for (let i = 0; flow[e] && i < n; i++)
+			if (flow[i] === flow[e] && process[i] === process[e])
+				list.push(i);
+		this.flowing = {of: e, list: list.sort((a, b) => kind[a] - kind[b] || begin[a] - begin[b])};
+		return list;
 	},
 
 	/* ---- find ---- */

@@ -55,7 +55,7 @@ function apisOf(events, calls, submissions) {
 		row.submissions++;
 		row.entries += events.entries[e];
 		row.command_bytes += events.bytes[e];
-		row.own.add(`${events.process[e]} ${events.thread[e]}`);
+		row.own.add(events.process[e] * 2 ** 32 + events.thread[e]);
 		row.on.add(events.track[e]);
 	}
 	for (const row of rows.list) {
@@ -69,7 +69,7 @@ function apisOf(events, calls, submissions) {
 }
 
 /* Launches of graphs are not among them: which kernels a graph has is not on the page. */
-function kernelsOf(events, calls, submissions) {
+function kernelsOf(events, calls, submissions, [from, to]) {
 	const rows = new Rows((name) => ({kernel: events.names[name] || "–", direct: 0, gpu: 0, gpu_timed: 0, ...newTimes()}));
 	const launched = (e) => e >= 0 && (events.flag[e] & FLAG.LAUNCHES) > 0;
 	const fails = (e) => (events.flag[e] & FLAG.FAILED) > 0 || Number.isNaN(events.end[e]);
@@ -86,8 +86,6 @@ function kernelsOf(events, calls, submissions) {
 			addTime(row, events.end[e] - events.begin[e]);
 		}
 	}
-	const own = new Set(submissions);
-
 	for (const e of submissions) {
 		const call = events.callOf(e);
 
@@ -99,7 +97,8 @@ function kernelsOf(events, calls, submissions) {
 		row.command_bytes += events.bytes[e];
 	}
 	for (let e = 0; e < events.n; e++) {
-		const call = events.kind[e] === KIND.GPU && own.has(events.submission(events.process[e] + 1, events.number[e])) ? events.callOf(e) : -1;
+		const own = events.kind[e] === KIND.GPU ? events.submission(events.process[e] + 1, events.number[e]) : undefined;
+		const call = own !== undefined && events.begin[own] >= from && events.begin[own] < to ? events.callOf(own) : -1;
 
 		if (!launched(call) || events.names[events.name[e]] !== events.names[events.x[call]])
 			continue;
@@ -160,7 +159,7 @@ function rowsInRange(events, range) {
 				calls.push(e);
 			else if (events.kind[e] === KIND.SUBMISSION)
 				submissions.push(e);
-	return {"by-api": apisOf(events, calls, submissions), "by-kernel": kernelsOf(events, calls, submissions), memcpy: copiesOf(events, range),
+	return {"by-api": apisOf(events, calls, submissions), "by-kernel": kernelsOf(events, calls, submissions, range), memcpy: copiesOf(events, range),
 		graphs: calls.filter((e) => events.names[events.name[e]].startsWith("cuGraphLaunch")).length};
 }
 

@@ -43,6 +43,7 @@ class Events {
 		this.processes = [];
 		this.tracks = [];
 		this.begun = new Map();
+		this.waiting = new Map(); /* flow: the latest submission of a call that has not come */
 		this.sorts = new Uint8Array(this.names.length).fill(OTHER); /* of entry points, by name */
 		this.copies = []; /* four numbers for each: its call, its kind (a name), bytes, done at its return */
 		this.last = 0;
@@ -56,7 +57,7 @@ class Events {
 		for (const [key, Type] of [["kind", Uint8Array], ["begin", Float64Array], ["end", Float64Array],
 			["name", Uint32Array], ["x", Uint32Array], ["flow", Float64Array], ["number", Float64Array],
 			["bytes", Float64Array], ["entries", Uint32Array], ["pending", Int32Array], ["flag", Uint8Array],
-			["detail", Int32Array], ["track", Uint32Array], ["process", Uint16Array], ["seen", Float64Array], ["thread", Uint32Array]]) {
+			["detail", Int32Array], ["track", Uint32Array], ["process", Uint16Array], ["seen", Float64Array], ["thread", Uint32Array], ["call", Int32Array]]) {
 			const grown = new Type(room);
 
 			if (this[key])
@@ -78,6 +79,7 @@ class Events {
 		this.detail[i] = -1;
 		this.pending[i] = -1;
 		this.seen[i] = NaN;
+		this.call[i] = -1;
 		this.process[i] = this.processes.length - 1;
 		this.track[i] = track.index;
 		track.events.push(i);
@@ -138,7 +140,8 @@ class Events {
 
 		switch (v[i]) {
 		case KIND.PROCESS:
-			this.processes.push({pid: v[i + 1], name: this.names[v[i + 2]], end: v[i + 3], tracks: new Map(), named: new Map(), submissions: new Map(), memory: []});
+			this.processes.push({pid: v[i + 1], name: this.names[v[i + 2]], end: v[i + 3], tracks: new Map(), named: new Map(), submissions: [], memory: []});
+			this.waiting.clear();
 			break;
 		case KIND.THREAD:
 			p.named.set(`thread ${v[i + 1]}`, this.names[v[i + 2]]);
@@ -151,12 +154,15 @@ class Events {
 			this.x[e] = v[i + 5];
 			this.flag[e] = v[i + 6];
 			this.flow[e] = v[i + 7];
+			this.setCall(e, v[i + 7]);
 			this.entries[e] = v[i + 8];
 			this.detail[e] = this.details++;
 			break;
 		case KIND.SUBMISSION:
 			e = this.add(KIND.SUBMISSION, this.trackOf("channel", v[i + 1]), at, 0, v[i + 3]);
 			this.flow[e] = v[i + 4];
+			if (v[i + 4])
+				this.chainToCall(e, v[i + 4]);
 			this.number[e] = v[i + 5];
 			this.thread[e] = v[i + 6];
 			this.entries[e] = v[i + 7];
@@ -165,10 +171,10 @@ class Events {
 			this.x[e] = v[i + 10];
 			this.flag[e] = 0;
 			this.detail[e] = this.details++;
-			p.submissions.set(v[i + 5], e);
+			p.submissions[v[i + 5]] = e;
 			break;
 		case KIND.RELEASE:
-			e = p.submissions.get(v[i + 3]);
+			e = p.submissions[v[i + 3]];
 			if (e !== undefined)
 				this.seen[e] = at;
 			this.last = Math.max(this.last, at);
@@ -220,15 +226,29 @@ class Events {
 				this.last = Math.max(this.last, this.until(e));
 	}
 
+	/* A submission comes before the record of its call. Until then CALL chains those of one flow: -2 - the one before. */
+	chainToCall(e, flow) {
+		const before = this.waiting.get(flow);
+
+		this.call[e] = before === undefined ? -1 : -2 - before;
+		this.waiting.set(flow, e);
+	}
+
+	setCall(call, flow) {
+		for (let e = this.waiting.get(flow) ?? -1; e >= 0;) {
+			const before = -2 - this.call[e];
+
+			this.call[e] = call;
+			e = before;
+		}
+		this.waiting.delete(flow);
+	}
+
 	/* The call of a submission or of GPU work; -1: unknown. */
 	callOf(e) {
-		if (!this.calls) {
-			this.calls = this.processes.map(() => new Map());
-			for (let i = 0; i < this.n; i++)
-				if (this.kind[i] === KIND.CALL)
-					this.calls[this.process[i]].set(this.flow[i], i);
-		}
-		return this.flow[e] ? this.calls[this.process[e]].get(this.flow[e]) ?? -1 : -1;
+		const submission = this.kind[e] === KIND.GPU ? this.submission(this.process[e] + 1, this.number[e]) : e;
+
+		return submission === undefined ? -1 : Math.max(-1, this.call[submission]);
 	}
 
 	/* Index in SORTS. */
@@ -250,7 +270,7 @@ class Events {
 	submission(process, number) {
 		const p = this.processes[process - 1];
 
-		return p && p.submissions.get(number);
+		return p && p.submissions[number];
 	}
 
 	/* Text to search: the name, and the kernel of a launch. */

@@ -43,7 +43,7 @@ function summed(rows) {
 
 const KEYS = {
 	"by-api": [(r) => r.api, ["calls", "failed", "captured", "not_returned", "host_us_total", "submissions", "entries", "command_bytes"], (r) => r.calls || r.submissions],
-	"by-kernel": [(r) => r.kernel, ["direct", "captured", "failed", "submissions", "command_bytes", "host_us_total", "host_us_mean", "gpu_us_total", "gpu_timed"], (r) => r.direct || r.captured || r.failed || r.submissions],
+	"by-kernel": [(r) => r.kernel, ["launches", "direct", "graph_captured", "graph_built", "graph_unknown", "graph_conditional", "captured", "failed", "submissions", "command_bytes", "host_us_total", "host_us_mean", "gpu_us_total", "gpu_timed"], (r) => r.launches || r.graph_conditional || r.captured || r.failed || r.submissions],
 	memcpy: [(r) => [r.direction, r.memory, r.mode, r.size_class_bytes, r.from_gpu, r.to_gpu].join(), ["calls", "failed", "copied_bytes", "host_us_mean", "host_gb_per_s"], () => true],
 };
 

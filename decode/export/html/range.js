@@ -3,7 +3,7 @@
  * calls and submissions that begin in it. */
 
 const RANGED = {"by-api": "api calls failed captured not_returned host_us_total host_us_mean host_us_max submissions entries command_bytes command_bytes_per_submission threads channels submissions_percent",
-	"by-kernel": "kernel direct captured failed gpu_us_total gpu_timed submissions command_bytes command_bytes_per_launch host_us_total host_us_mean",
+	"by-kernel": "kernel launches launches_percent direct graph_captured graph_built graph_unknown graph_conditional captured failed gpu_us_total gpu_timed submissions command_bytes command_bytes_per_launch host_us_total host_us_mean",
 	memcpy: "direction memory mode size_class_bytes calls failed copied_bytes host_us_mean host_gb_per_s from_gpu to_gpu"};
 
 /* Rows by key, in order of their first use. */
@@ -68,9 +68,27 @@ function apisOf(events, calls, submissions) {
 	return rows.list.sort((a, b) => (b.not_returned > 0) - (a.not_returned > 0) || b.ns - a.ns || b.command_bytes - a.command_bytes);
 }
 
-/* Launches of graphs are not among them: which kernels a graph has is not on the page. */
-function kernelsOf(events, calls, submissions, [from, to]) {
-	const rows = new Rows((name) => ({kernel: events.names[name] || "–", direct: 0, gpu: 0, gpu_timed: 0, ...newTimes()}));
+const NODE_COLUMNS = ["graph_captured", "graph_built", "graph_unknown", "graph_conditional"];
+
+/* Adds the kernels of the graphs that were launched; returns how many launches are of graphs that are not on the page. */
+function addGraphs(events, rows, [from, to]) {
+	const launched = new Map();
+
+	for (let i = 0; i < events.launches.length; i += 2)
+		if (events.begin[events.launches[i]] >= from && events.begin[events.launches[i]] < to)
+			launched.set(events.launches[i + 1], (launched.get(events.launches[i + 1]) || 0) + 1);
+	for (const [version, n] of launched) {
+		const nodes = events.graphs[version] || [];
+
+		for (let i = 0; i < nodes.length; i += 3)
+			rows.at(nodes[i])[NODE_COLUMNS[nodes[i + 2]]] += n * nodes[i + 1];
+	}
+	return launched.get(0) || 0;
+}
+
+function kernelsOf(events, calls, submissions, range) {
+	const [from, to] = range;
+	const rows = new Rows((name) => ({kernel: events.names[name] || "–", direct: 0, graph_captured: 0, graph_built: 0, graph_unknown: 0, graph_conditional: 0, gpu: 0, gpu_timed: 0, ...newTimes()}));
 	const launched = (e) => e >= 0 && (events.flag[e] & FLAG.LAUNCHES) > 0;
 	const fails = (e) => (events.flag[e] & FLAG.FAILED) > 0 || Number.isNaN(events.end[e]);
 
@@ -107,12 +125,15 @@ function kernelsOf(events, calls, submissions, [from, to]) {
 		row.gpu_timed++;
 		row.gpu += events.end[e] - events.begin[e];
 	}
+	const unknown = addGraphs(events, rows, range);
+	const count = (row) => row.direct + row.graph_captured + row.graph_built + row.graph_unknown, all = rows.list.reduce((sum, row) => sum + count(row), 0);
+
 	for (const row of rows.list) {
 		setTimes(row);
-		Object.assign(row, {gpu_us_total: row.gpu_timed ? row.gpu / 1000 : null, gpu_timed: row.gpu_timed || null,
+		Object.assign(row, {launches: count(row), launches_percent: all ? 100 * count(row) / all : 0, gpu_us_total: row.gpu_timed ? row.gpu / 1000 : null, gpu_timed: row.gpu_timed || null,
 			command_bytes_per_launch: row.direct ? row.command_bytes / row.direct : null});
 	}
-	return rows.list.sort((a, b) => b.gpu - a.gpu || b.direct - a.direct);
+	return Object.assign(rows.list.sort((a, b) => b.gpu - a.gpu || b.launches - a.launches), {unknown});
 }
 
 function copiesOf(events, [from, to]) {
@@ -159,8 +180,7 @@ function rowsInRange(events, range) {
 				calls.push(e);
 			else if (events.kind[e] === KIND.SUBMISSION)
 				submissions.push(e);
-	return {"by-api": apisOf(events, calls, submissions), "by-kernel": kernelsOf(events, calls, submissions, range), memcpy: copiesOf(events, range),
-		graphs: calls.filter((e) => events.names[events.name[e]].startsWith("cuGraphLaunch")).length};
+	return {"by-api": apisOf(events, calls, submissions), "by-kernel": kernelsOf(events, calls, submissions, range), memcpy: copiesOf(events, range)};
 }
 
 const rangeOption = ([from, to]) => `--range=${plainSeconds(from)}-${plainSeconds(to)}`;
@@ -178,7 +198,7 @@ function restrictTables(events, range, clear) {
 		note.hidden = !range;
 		if (range)
 			note.replaceChildren(h("p", {}, h("b", {}, `Only ${inTime(range[1] - range[0])} from ${inSeconds(range[0])}`),
-				report === "by-kernel" && rows.graphs ? `, without the kernels of ${many(rows.graphs, "graph launch", "graph launches")}` : "", " ",
+				rows[report].unknown ? `, without the kernels of ${many(rows[report].unknown, "graph launch", "graph launches")}` : "", " ",
 				h("button", {type: "button", onclick: clear}, "Whole run")), one ? commandLine(reportCommand(`${rangeOption(range)} --${report}`)) : "");
 	}
 }

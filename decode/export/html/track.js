@@ -5,12 +5,12 @@
  * that the busy time of any range costs two binary searches.
  */
 
-const KIND = {PROCESS: 1, THREAD: 2, CHANNEL: 3, CALL: 4, SUBMISSION: 5, RELEASE: 6, BEGIN: 7, END: 8, MARK: 9, GPU: 10, MEMORY: 11, GROUP: 12, COPY: 13};
+const KIND = {PROCESS: 1, THREAD: 2, CHANNEL: 3, CALL: 4, SUBMISSION: 5, RELEASE: 6, BEGIN: 7, END: 8, MARK: 9, GPU: 10, MEMORY: 11, GROUP: 12, COPY: 13, NODES: 14, GRAPH: 15};
 const FLAG = {FAILED: 1, CAPTURED: 2, LAUNCHES: 4}; /* of calls */
 const MOST_LANES = 24;
 
 /* How many numbers follow the kind of each event; and which kinds begin with a time. */
-const TAKES = [0, 3, 2, 2, 8, 10, 3, 6, 3, 4, 8, 2, 2, 3];
+const TAKES = [0, 3, 2, 2, 8, 10, 3, 6, 3, 4, 8, 2, 2, 3, 4, 1];
 const isTimed = (kind) => kind > KIND.CHANNEL && kind < KIND.GROUP;
 
 /* What an event does, which decides its colour: words, hue, groups of entry points. */
@@ -46,6 +46,8 @@ class Events {
 		this.waiting = new Map(); /* flow: the latest submission of a call that has not come */
 		this.sorts = new Uint8Array(this.names.length).fill(OTHER); /* of entry points, by name */
 		this.copies = []; /* four numbers for each: its call, its kind (a name), bytes, done at its return */
+		this.graphs = [[]]; /* three numbers for each run of equal kernels: name, how many, NODE_COLUMNS; by version */
+		this.launches = []; /* two numbers for each: its call, the version */
 		this.last = 0;
 		this.first = Infinity;
 	}
@@ -215,6 +217,12 @@ class Events {
 			break;
 		case KIND.COPY:
 			this.copies.push(this.n - 1, v[i + 1], v[i + 2], v[i + 3]);
+			break;
+		case KIND.NODES:
+			(this.graphs[v[i + 1]] = this.graphs[v[i + 1]] || []).push(v[i + 2], v[i + 3], v[i + 4]);
+			break;
+		case KIND.GRAPH:
+			this.launches.push(this.n - 1, v[i + 1]);
 		}
 	}
 

@@ -148,7 +148,7 @@ async function flame(page, want, { check, same }) {
 	const us = await page.run(`(nvsnoop.view.flame.weigh("host_us_total"), nvsnoop.view.flame.root.value)`);
 
 	check("all host time", Math.abs(us * 1000 - total) < 1000 + total * 1e-3, { us, total });
-	for (const word of ["cuMemcpy", "/^cu(Launch|Graph)/", "nothing of this name"]) {
+	for (const word of ["cuMemcpy", "/^cu(Launch|Graph)/", "/^main$|cuMem/", "nothing of this name"]) {
 		const pattern = word[0] === "/" ? new RegExp(word.slice(1, -1), "i") : new RegExp(word, "i");
 		const ns = want.folded.reduce((sum, [stack, n]) => sum + (stack.split(";").some((frame) => pattern.test(frame)) ? n : 0), 0);
 
@@ -202,10 +202,12 @@ async function hang(page, want, { check, same }) {
 	const end = want.summary[0].duration_ns, text = await page.run(`document.getElementById("hang").textContent`);
 	const open = await page.run(`(() => { ${PIXEL} const t = nvsnoop.view.timeline, e = t.events; t.show(t.home, t.end); t.draw();
 		for (let i = 0; i < e.n; i++) if (Number.isNaN(e.end[i])) { const s = t.spot(i), at = (x) => pixel(t, x, s.y);
-			return { api: e.names[e.name[i]], until: e.until(i), last: t.end, drawn: [at(t.x(e.until(i)) - 12) !== at(t.x(e.until(i)) + 2), e.until(i) - e.begin[i]] }; } })()`);
+			const bad = nvsnoop.ink().bad.match(/[0-9a-f]{2}/g).map((x) => parseInt(x, 16)), reddish = (x) => { const p = at(x).split(", ").map(Number); return p.every((c, k) => Math.abs(c - bad[k]) < 40); };
+			return { hatched: Array.from({ length: 60 }, (_, k) => t.x(e.until(i)) - 30 - k).filter(reddish).length, api: e.names[e.name[i]], until: e.until(i), last: t.end, drawn: [at(t.x(e.until(i)) - 12) !== at(t.x(e.until(i)) + 2), e.until(i) - e.begin[i]] }; } })()`);
 
 	check("the text of --hang", text.includes(says), text);
 	same("the open call", [open.api, open.until, open.drawn[0]], [call.api, end, true]);
+	check("is hatched", open.hatched > 5 && open.hatched < 50, open.hatched);
 	check("its length", Math.abs(open.drawn[1] / 1e9 - call.age_s) < 0.01 && open.last >= end, { open, call });
 	same("first in By API", await page.run(`[...document.querySelectorAll("#by-api tbody tr:first-child td")].slice(0, 3).map((td) => td.textContent)`),
 		[call.api, call.age_s.toFixed(2), "1"]);

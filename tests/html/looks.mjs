@@ -72,7 +72,8 @@ function auditInk(ink) {
 	const parse = (c) => { document.body.style.outlineColor = c; const n = getComputedStyle(document.body).outlineColor.match(/[\d.]+/g).map(Number); document.body.style.outlineColor = ""; return n; };
 	const light = (c) => { const [r, g, b] = parse(c).map((v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
 	const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
-	const pairs = [...ink.hue.map((hue, i) => [`name on hue ${i}`, ink.onHue, hue, 4.5]), ["name of a failed call", ink.paper, ink.bad, 4.5], ["name of a found frame", ink.paper, ink.accent, 4.5],
+	const mixed = (a, b, part) => `rgb(${parse(a).map((v, i) => v * part + parse(b)[i] * (1 - part)).join(" ")})`;
+	const pairs = [...ink.hue.flatMap((hue, i) => [0.25, 0.4].map((part) => [`name on dimmed hue ${i}`, ink.dim, mixed(hue, ink.panel, part), 4.5])), ...ink.hue.map((hue, i) => [`name on hue ${i}`, ink.onHue, hue, 4.5]), ["name of a failed call", ink.paper, ink.bad, 4.5], ["name of a found frame", ink.paper, ink.accent, 4.5],
 		["tick", ink.dim, ink.panel, 4.5], ["length of a range", ink.accent, ink.panel, 4.5], ...ink.deep.map((deep, i) => [`speck ${i}`, deep, ink.panel, 3])];
 
 	return pairs.filter(([, a, b, least]) => ratio(a, b) < least).map(([what, a, b]) => [what, Number(ratio(a, b).toFixed(2))]);

@@ -128,13 +128,13 @@ class Flame {
 	}
 
 	drawFrame(g, node, x, y, width) {
-		g.globalAlpha = this.hits && !node.hit ? 0.3 : node.level < this.top.level ? 0.6 : 1;
+		g.globalAlpha = this.hits && !node.hit ? 0.25 : node.level < this.top.level ? 0.4 : 1;
 		g.fillStyle = node.hit ? ink.accent : this.colour(node);
 		g.fillRect(x, y + 1, Math.max(0.5, width - 0.7), FRAME - 2);
-		g.fillStyle = node.hit ? ink.paper : ink.onHue;
+		g.fillStyle = node.hit ? ink.paper : g.globalAlpha < 1 ? ink.dim : ink.onHue;
+		g.globalAlpha = 1;
 		if (width > 30)
 			g.fillText(cut(g, node.frame, width - 10), x + 5, y + FRAME / 2 + 0.5);
-		g.globalAlpha = 1;
 		if (node === this.hovered || (node === this.at && document.activeElement === this.canvas)) {
 			g.strokeStyle = ink.text;
 			g.strokeRect(x + 0.5, y + 1.5, Math.max(1, width - 1.5), FRAME - 3);

@@ -437,7 +437,7 @@ function onPaper(begins) {
 }
 
 function begin() {
-	const began = performance.now();
+	const began = page.began = performance.now();
 
 	setTheme("auto");
 	dark.addEventListener("change", () => setTheme(theme));

@@ -188,10 +188,10 @@ class Timeline {
 		g.globalAlpha = dim ? 0.25 : 1;
 		g.fillStyle = this.shade(e);
 		g.fillRect(x0, y + 1, width, LANE - 3);
-		g.globalAlpha = dim ? 0.5 : 1;
+		g.globalAlpha = 1;
 		const words = width <= 26 ? "" : cut(g, this.events.title(e) + (open ? this.events.kind[e] === KIND.CALL ? ": did not return" : ": did not end" : ""), width - 8);
 
-		g.fillStyle = this.failed(e) ? ink.paper : ink.onHue;
+		g.fillStyle = dim ? ink.dim : this.failed(e) ? ink.paper : ink.onHue;
 		g.fillText(words, x0 + 4, y + LANE / 2);
 		if (open)
 			this.drawOpen(g, x0 + (words ? g.measureText(words).width + 10 : 0), y, x0 + width);

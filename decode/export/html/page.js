@@ -159,13 +159,14 @@ function section(id, title, help, cost) {
 	return box;
 }
 
-/* A hang comes before all that took time. */
+/* What went wrong comes before all that took time. Costs that differ by less than they are printed with are equal. */
 function sortSections() {
 	const list = [...$("reports").children].sort((a, b) => Number(b.dataset.cost).toPrecision(3) - Number(a.dataset.cost).toPrecision(3));
 
 	$("reports").append(...list);
-	if ($("hang"))
-		$("timeline").before($("hang"));
+	for (const id of ["fault", "hang"])
+		if ($(id))
+			$("timeline").before($(id));
 }
 
 /* Calls that have not returned first: how long they had been open then, by --hang. */

@@ -216,6 +216,16 @@ async function hang(page, want, { check, same }) {
 	same("from the table to the timeline", await page.run(`(() => { const t = nvsnoop.view.timeline; return Number.isNaN(t.events.end[t.chosen]); })()`), true);
 }
 
+// A name in a row of a call leads to that call, in other tables to the next of that name.
+async function links(page, want, { same }) {
+	await clickOn(page, `document.querySelector("#ring tbody button.link")`);
+	same("to the call that waited", await page.run(`(() => { const t = nvsnoop.view.timeline, e = t.chosen, cell = document.querySelector("#ring tbody button.link").closest("tr").textContent;
+		return [t.events.names[t.events.name[e]] === document.querySelector("#ring tbody button.link").textContent, cell.includes((t.events.begin[e] / 1e9).toFixed(9))]; })()`), [true, true]);
+	await clickOn(page, `document.querySelector("#by-kernel tbody button.link")`);
+	same("to a launch", await page.run(`(() => { const t = nvsnoop.view.timeline; return t.events.names[t.events.x[t.chosen]] === document.getElementById("find").value; })()`), true);
+	await page.run(`document.getElementById("find").value = "", nvsnoop.view.timeline.find("")`);
+}
+
 export async function features(page, want, tools) {
 	const name = want.path.split("/").pop();
 
@@ -227,6 +237,7 @@ export async function features(page, want, tools) {
 	if (name === "demo.html") {
 		await lanes(page, tools);
 		await legend(page, tools);
+		await links(page, want, tools);
 	}
 	if (name === "demo.html" || name === "hang.html")
 		await flame(page, want, tools);

@@ -311,10 +311,7 @@ Object.assign(Timeline.prototype, {
 			this.show(this.home, this.end);
 		else if (e.key === "Enter")
 			this.pick(this.chosen, null, true);
-		else if (e.key === "Escape") {
-			this.choose(-1);
-			return;
-		} else
+		else
 			return;
 		e.preventDefault();
 	},

@@ -130,29 +130,30 @@ function find(name, row) {
 	$("timeline").scrollIntoView();
 }
 
-/* Of a row of --hang: the open call, or the first submission that is not done. */
+/* Of a row of --hang or --ring: its call, or the first submission that is not done. Times of several traces may be shifted. */
 function eventOf(row) {
 	const ev = view.timeline.events, process = Math.max(0, page.traces.indexOf(row.trace));
 
 	if (row.kind === "channel")
 		return ev.submission(process + 1, row.submission) ?? -1;
 	for (let e = 0; e < ev.n; e++)
-		if (ev.kind[e] === KIND.CALL && Number.isNaN(ev.end[e]) && ev.process[e] === process && ev.names[ev.name[e]] === row.api)
+		if (ev.kind[e] === KIND.CALL && ev.process[e] === process && ev.names[ev.name[e]] === row.api &&
+			(ev.begin[e] === row.time_ns || (ev.processes.length > 1 && Number.isNaN(ev.end[e]))))
 			return e;
 	return -1;
 }
 
-/* Time that the rows explain, in us, by which sections are sorted; NVTX ranges contain each other. */
+/* Time that the rows explain, in us, by which sections are sorted: of the GPU if it is known. NVTX ranges contain each other. */
 function costOf(report, rows) {
-	const spent = (r) => Number(r.gpu_us_total ?? r.host_us_total ?? r.host_us ?? r.full_us_total ?? (r.host_us_mean || 0) * (r.calls || r.graph_launches || 0)) || 0;
+	const key = ["gpu_us_total", "host_us_total", "host_us"].find((k) => rows.some((r) => r[k]));
+	const spent = rows.map((r) => Number(key ? r[key] : (r.host_us_mean || 0) * (r.calls || r.graph_launches || 0)) || 0);
 
-	if (report === "by-nvtx")
-		return Math.max(0, ...rows.map(spent));
-	return rows.reduce((sum, r) => sum + spent(r), 0);
+	return {us: report === "by-nvtx" ? spent.reduce((a, b) => Math.max(a, b), 0) : spent.reduce((a, b) => a + b, 0),
+		words: key === "gpu_us_total" ? "GPU time" : "host time"};
 }
 
-function section(id, title, help, cost) {
-	const box = h("section", {id, "data-cost": cost || 0}, h("h2", {}, title, cost ? h("span", {class: "cost", title: "time that this section explains"}, inTime(cost * 1000)) : ""), h("p", {class: "help"}, help),
+function section(id, title, help, {us, words}) {
+	const box = h("section", {id, "data-cost": us}, h("h2", {}, title, us ? h("span", {class: "cost", title: `${words} that this section explains`}, inTime(us * 1000)) : ""), h("p", {class: "help"}, help),
 		id in RANGED ? h("div", {class: "ranged", hidden: true}) : "");
 
 	$("reports").append(box);
@@ -171,7 +172,7 @@ function sortSections() {
 
 /* Calls that have not returned first: how long they had been open then, by --hang. */
 function openFirst(info, rows) {
-	const ages = new Map(page.hang.filter((r) => r.kind === "call").map((r) => [r.api, r.age_s]));
+	const ages = new Map(page.hang.filter((r) => r.kind === "call").sort((a, b) => a.age_s - b.age_s).map((r) => [r.api, r.age_s]));
 
 	if (!ages.size)
 		return;

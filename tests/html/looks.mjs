@@ -10,7 +10,9 @@ function audit() {
 	const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
 	const behind = (e) => e ? over(parse(getComputedStyle(e).backgroundColor), behind(e.parentElement)) : [255, 255, 255, 1];
 	const opacity = (e) => e ? Number(getComputedStyle(e).opacity) * opacity(e.parentElement) : 1;
-	const clips = (e, r) => {
+	const clips = (e, { left, right, top, bottom }) => {
+		let r = { left, right, top, bottom }; /* a DOMRect cannot be spread */
+
 		for (let p = e; p && p !== document.body; p = p.parentElement) {
 			const style = getComputedStyle(p);
 

@@ -176,7 +176,9 @@ async function flame(page, want, { check, same }) {
 	same("Escape: the whole graph", await page.run(`nvsnoop.view.flame.top === nvsnoop.view.flame.root`), true);
 }
 
-async function gpuFlame(page, want, { check }) {
+async function gpuTime(page, want, { check, same }) {
+	same("the table of GPU time has names", (await page.run(`[...document.querySelectorAll("#gpu-time tbody tr td:first-child")].map((td) => td.textContent)`)).sort(),
+		JSON.parse(spawnSync(want.tool, ["--gpu-time", "--format=json", ...want.traces], { encoding: "utf8" }).stdout).rows.map((r) => r.api).sort());
 	const us = await page.run(`(nvsnoop.view.flame.weigh("gpu_us_total"), nvsnoop.view.flame.root.value)`);
 	const done = spawnSync(want.tool, ["--gpu-time", "--format=json", ...want.traces], { encoding: "utf8" });
 	const total = JSON.parse(done.stdout).rows.reduce((sum, r) => sum + (r.gpu_us_total || 0), 0);
@@ -242,6 +244,6 @@ export async function features(page, want, tools) {
 	if (name === "demo.html" || name === "hang.html")
 		await flame(page, want, tools);
 	if (name === "work.html")
-		await gpuFlame(page, want, tools);
+		await gpuTime(page, want, tools);
 	await page.run(`scrollTo(0, 0), nvsnoop.view.timeline.choose(-1), nvsnoop.view.timeline.show(nvsnoop.view.timeline.home, nvsnoop.view.timeline.end)`);
 }

@@ -193,8 +193,12 @@ function addTable(info, rows) {
 		const some = sort === null ? rows : rows.filter((r) => r.kind === sort);
 
 		if (sort === "trace") {
-			for (const r of some)
+			const stopped = some.filter((r) => r.state !== "ended"), ended = some.length - stopped.length;
+
+			for (const r of stopped)
 				box.append(h("p", {class: "says"}, page.traces.length > 1 ? h("b", {}, `${r.trace}: `) : "", r.says));
+			if (ended)
+				box.append(h("p", {class: "says"}, `${many(ended, "other program")} exited normally.`));
 			continue;
 		}
 		if (sort === "time") {
@@ -204,6 +208,10 @@ function addTable(info, rows) {
 		if (sort !== null)
 			box.append(h("h3", {}, parts[sort] || sort));
 		const columns = info.columns.filter((c) => sort === null || c.key !== "kind").map((c) => ({...c, detail: c.detail && (sort === null || hang)}));
+
+		/* In text its name is a column of its own. */
+		if (info.report === "gpu-time")
+			Object.assign(columns.find((c) => c.key === "api"), {detail: false, name: true});
 
 		view.tables.push(new Table(box, {...info, columns, title: sort === null ? SECTIONS[info.report] : parts[sort] || sort, part: sort !== null}, some,
 			info.report === "memory" ? null : find));

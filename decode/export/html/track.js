@@ -384,7 +384,7 @@ function laidTracks(events) {
 		if (events.processes.length > 1)
 			tracks.push({head: true, label: p.name, lanes: [], kind: "process"});
 		if (p.memory.length > 2)
-			tracks.push({kind: "memory", label: "device memory", counter: steps(p.memory), scale: inBytes, lanes: []});
+			tracks.push({kind: "memory", label: "device memory", counter: steps(endAt(p, p.memory)), scale: inBytes, lanes: []});
 		const quiet = quietChannels(of);
 		const group = quiet.size > 3 ? {head: true, group: true, label: `${quiet.size} quieter channels`, lanes: [], kind: "group"} : null;
 		const laid = of.map((t) => ({kind: t.kind, label: label(p, t), lanes: layLanes(events, t.events), process: events.processes.indexOf(p), id: t.id,
@@ -438,7 +438,12 @@ function pendingOf(events, track) {
 	for (const e of track.events)
 		if (events.pending[e] >= 0)
 			flat.push(events.begin[e], events.pending[e]);
-	return flat.length > 2 ? steps(flat) : null;
+	return flat.length > 2 ? steps(endAt(events.processes[events.process[track.events[0]]], flat)) : null;
+}
+
+/* Nothing is known after the process was last seen. */
+function endAt({end}, flat) {
+	return end >= flat[flat.length - 2] ? flat.concat(end, 0) : flat;
 }
 
 /*

@@ -33,7 +33,7 @@ $(BUILD)/decode/calls/gen/entries.o: $(BUILD)/decode/calls/gen/entries.c
 # The page of --html: its script and style, and their hashes for the Content-Security-Policy. The explanations of columns
 # are those of their keys in docs/schema.md.
 HTML    = $(BUILD)/decode/export/html
-HTML_JS = $(addprefix decode/export/html/,base.js table.js charts.js track.js timeline.js moves.js panel.js stream.js search.js page.js)
+HTML_JS = $(addprefix decode/export/html/,base.js table.js charts.js track.js timeline.js lanes.js moves.js panel.js range.js flame.js stream.js search.js page.js)
 
 $(HTML)/page.js: $(HTML_JS)
 	$(call say,GEN,$@)

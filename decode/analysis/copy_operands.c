@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds source, destination and size of copies from their arguments. Memory types are
- * CUmemorytype. */
+/* Finds source, destination, size and kind of copies from their arguments and operations. Memory
+ * types are CUmemorytype. */
 #include <errno.h>
 #include <string.h>
 #include "decode/analysis/copy_operands.h"
@@ -116,4 +116,98 @@ bool nvs_copy_is_blocking(const struct nvs_call *call, const struct nvs_copy_end
 		if (call->api->kinds[i] == NVS_KIND_STREAM)
 			return e->directed && e->to_host && e->memory == NVS_MEMORY_PAGEABLE;
 	return !e->directed || e->from_host || e->to_host;
+}
+
+/* ---- kinds of copies ---- */
+
+static enum nvs_copy_way mode_of(const struct nvs_call *call)
+{
+	uint64_t engine = call->tally.copies[NVS_COPY_ENGINE],
+		 in = call->tally.copies[NVS_COPY_INLINE];
+	uint64_t macro = call->tally.copies[NVS_COPY_MACRO];
+
+	if (call->flags & NVS_CALL_CAPTURED)
+		return NVS_COPY_CAPTURED;
+	if (call->tally.unseen)
+		return NVS_COPY_UNSEEN;
+	if (!engine && !in && !macro)
+		return call->tally.launches ? NVS_COPY_BY_KERNEL : NVS_COPY_BY_NOTHING;
+	if (engine && !in && !macro)
+		return NVS_COPY_BY_ENGINE;
+	if (in && !engine && !macro)
+		return NVS_COPY_BY_INLINE;
+	return macro && !engine && !in ? NVS_COPY_BY_MACRO : NVS_COPY_BY_SEVERAL;
+}
+
+static uint32_t class_of(uint64_t bytes)
+{
+	return bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes - 1);
+}
+
+/* The GPU whose memory is mapped at ADDRESS. */
+static uint32_t gpu_of(const struct nvs_trace *trace, uint64_t address)
+{
+	const struct nvs_mapping *m = nvs_trace_gpu_map(trace, 0, address);
+
+	return m ? m->gpu : NVS_NONE;
+}
+
+static enum nvs_copy_direction direction_of(const struct nvs_copy_endpoints *e)
+{
+	if (e->batch)
+		return NVS_COPY_BATCH;
+	if (e->array || !e->directed)
+		return e->array ? NVS_COPY_ARRAY : NVS_COPY_UNDIRECTED;
+	if (e->from_host)
+		return e->to_host ? NVS_COPY_HTOH : NVS_COPY_HTOD;
+	return e->to_host ? NVS_COPY_DTOH : NVS_COPY_DTOD;
+}
+
+struct nvs_copy_kind nvs_copy_kind_of(const struct nvs_trace *trace, const struct nvs_call *call,
+				      const struct nvs_copy_endpoints *e)
+{
+	struct nvs_copy_kind k = {
+		.direction = direction_of(e),
+		.memory = e->memory,
+		.class = e->known && e->copies ? class_of(e->bytes / e->copies) : NVS_COPY_NO_CLASS,
+		.mode = mode_of(call),
+		.from_gpu = e->directed && !e->from_host ? gpu_of(trace, e->from) : NVS_NONE,
+		.to_gpu = e->directed && !e->to_host ? gpu_of(trace, e->to) : NVS_NONE,
+	};
+
+	if (k.direction == NVS_COPY_DTOD && k.from_gpu != k.to_gpu && k.from_gpu != NVS_NONE &&
+	    k.to_gpu != NVS_NONE)
+		k.direction = NVS_COPY_PTOP;
+	return k;
+}
+
+const char *nvs_copy_direction_name(enum nvs_copy_direction direction)
+{
+	static const char *const names[] = {"HtoD", "DtoH",  "DtoD",  "PtoP",
+					    "HtoH", "array", "batch", ""};
+
+	return names[direction];
+}
+
+const char *nvs_copy_way_name(enum nvs_copy_way mode)
+{
+	static const char *const names[] = {"none",   "engine", "inline",   "macro",
+					    "kernel", "mixed",	"captured", ""};
+
+	return names[mode];
+}
+
+const char *nvs_copy_memory_name(const struct nvs_copy_kind *kind)
+{
+	return kind->direction == NVS_COPY_DTOD || kind->direction == NVS_COPY_PTOP ||
+			       kind->direction >= NVS_COPY_BATCH
+		       ? ""
+		       : nvs_memory_name(kind->memory);
+}
+
+bool nvs_copy_returns_done(const struct nvs_call *call, const struct nvs_copy_endpoints *e,
+			   enum nvs_copy_way mode)
+{
+	return e->directed && e->known && nvs_copy_is_blocking(call, e) &&
+	       (e->to_host || (mode != NVS_COPY_BY_INLINE && mode != NVS_COPY_BY_MACRO));
 }

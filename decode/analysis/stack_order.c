@@ -12,8 +12,10 @@ void nvs_weight_add(struct nvs_weight *to, const struct nvs_weight *w)
 	to->bytes += w->bytes;
 	to->calls += w->calls;
 	to->ns += w->ns;
+	to->gpu_ns += w->gpu_ns;
 	to->uncounted |= w->uncounted;
 	to->timed |= w->timed;
+	to->gpu_timed |= w->gpu_timed;
 }
 
 static bool has_weight(const struct nvs_weight *w)
@@ -23,7 +25,7 @@ static bool has_weight(const struct nvs_weight *w)
 
 uint64_t nvs_weight_measure(const struct nvs_weight *w, enum nvs_measure by)
 {
-	const uint64_t of[NVS_MEASURES] = {w->submissions, w->bytes, w->calls, w->ns};
+	const uint64_t of[NVS_MEASURES] = {w->submissions, w->bytes, w->calls, w->ns, w->gpu_ns};
 
 	return of[by];
 }

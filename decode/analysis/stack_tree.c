@@ -6,11 +6,13 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/base/numbers.h"
+#include "decode/calls/bracket_times.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/submission_stats.h"
 #include "decode/analysis/stack_tree.h"
 #include "decode/query/api_names.h"
+#include "decode/query/selection.h"
 #include "decode/base/keyed_rows.h"
 
 #define MAX_FRAMES \
@@ -25,10 +27,47 @@ static const char unknown[] = NVS_UNKNOWN_FRAME;
 void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_stacks_each *each,
 		      struct nvs_pass_reader *reader)
 {
-	each->calls = (struct nvs_api_calls_reader){s, &t->calls};
+	*each = (struct nvs_stacks_each){{s, &t->calls}, t};
 	t->calls.threads = t->how & NVS_STACKS_THREAD;
 	reader->call = nvs_api_calls_add;
 	reader->arg = &each->calls;
+}
+
+/* GPU time of the submissions of one stack, thread and entry point. */
+struct gpu_time {
+	struct {
+		uint32_t trace, stack, thread, api; /* api: NVS_NONE: unknown */
+	} key;
+	const struct nvs_call_api *api;
+	uint64_t ns;
+};
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct nvs_stacks_each *each = arg;
+	struct nvs_source *source = each->calls.source;
+	struct gpu_time *row, key = {.key = {source->index, s->rec->stack, s->thread->thread,
+					     call ? call->api->number : NVS_NONE}};
+	struct nvs_submission_time timed;
+
+	if (s->rec->rec.flags & NVS_SUB_CONTINUED || !nvs_filter_selects(source, s, call) ||
+	    !nvs_bracket_times_get(source->timing, s->channel->channel, s->rec->sequence, &timed) ||
+	    timed.kind != NVS_TIMING_WORK)
+		return 0;
+	if (!each->stacks->gpu.size)
+		each->stacks->gpu = NVS_ROWS(struct gpu_time, key);
+	row = nvs_rows_at(&each->stacks->gpu, &key.key);
+	if (!row)
+		return -ENOMEM;
+	row->api = call ? call->api : NULL;
+	row->ns += timed.ns;
+	return 0;
+}
+
+void nvs_stacks_begin_timed(struct nvs_pass_reader *reader)
+{
+	reader->submitted = on_submitted;
+	reader->calls = true;
 }
 
 static void free_frame(void *row)
@@ -42,6 +81,7 @@ static void free_frame(void *row)
 void nvs_stacks_free(struct nvs_stacks *t)
 {
 	nvs_api_calls_free(&t->calls);
+	nvs_rows_free(&t->gpu, NULL);
 	nvs_stacks_drop(t);
 }
 
@@ -226,7 +266,7 @@ static void add_cells(struct tree_walk *w, struct known_frame *known)
 
 	for (uint32_t at = 0; (cell = nvs_submission_groups_next(w->source, &at));) {
 		const struct nvs_callsite *site = nvs_trace_callsite(w->source->trace, cell->stack);
-		struct nvs_weight weight = {cell->submissions, cell->bytes, 0, 0, false, false};
+		struct nvs_weight weight = {.submissions = cell->submissions, .bytes = cell->bytes};
 
 		begin_stack(w, known, cell->stack, cell->thread);
 		add_weight(w, nvs_api_name(site, cell->api), site->runtime_api, &weight);
@@ -252,6 +292,21 @@ static void add_calls(struct tree_walk *w, struct known_frame *known,
 		add_weight(w, nvs_call_name(a->entry),
 			   nvs_trace_callsite(w->source->trace, a->key.stack)->runtime_api,
 			   &weight);
+	}
+}
+
+static void add_gpu_times(struct tree_walk *w, struct known_frame *known)
+{
+	for (size_t i = 0; i < w->t->gpu.n; i++) {
+		const struct gpu_time *g = w->t->gpu.row[i];
+		const struct nvs_callsite *site = nvs_trace_callsite(w->source->trace,
+								     g->key.stack);
+		struct nvs_weight weight = {.gpu_ns = g->ns, .gpu_timed = true};
+
+		if (g->key.trace != w->trace)
+			continue;
+		begin_stack(w, known, g->key.stack, g->key.thread);
+		add_weight(w, nvs_api_name(site, g->api), site->runtime_api, &weight);
 	}
 }
 
@@ -295,6 +350,7 @@ int nvs_stacks_build(struct nvs_stacks *t, struct nvs_source *sources, uint32_t 
 			return -ENOMEM;
 		add_cells(&w, known);
 		add_calls(&w, known, sources);
+		add_gpu_times(&w, known);
 		nvs_numbers_free(&known->at, NULL);
 		free(known);
 	}

@@ -9,8 +9,10 @@
 struct nvs_weight {
 	uint64_t submissions, bytes, calls;
 	uint64_t ns; /* host time of calls, excluding nested calls */
+	uint64_t gpu_ns; /* GPU time of submissions, by timing=work */
 	bool uncounted; /* level=counts: submissions are unknown */
 	bool timed; /* NS is valid: some calls have a time */
+	bool gpu_timed; /* GPU_NS is valid: some submissions have a time */
 };
 
 #define NVS_FRAME 0u
@@ -43,16 +45,20 @@ struct nvs_stack_frame {
 struct nvs_stacks {
 	unsigned how;
 	struct nvs_api_calls_list calls;
+	struct nvs_rows gpu; /* GPU time by stack, while traces are read */
 	struct nvs_rows frames; /* struct nvs_stack_frame */
 	uint32_t top; /* first root */
 };
 
 /* While a trace is read. */
 struct nvs_stacks_each {
-	struct nvs_api_calls_reader calls;
+	struct nvs_api_calls_reader calls; /* first: its callback has it as ARG */
+	struct nvs_stacks *stacks;
 };
 void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_stacks_each *each,
 		      struct nvs_pass_reader *reader);
+/* After it: also sums up the GPU time of S, whose timing is known. */
+void nvs_stacks_begin_timed(struct nvs_pass_reader *reader);
 void nvs_stacks_free(struct nvs_stacks *t);
 
 /* After reading: builds the tree. If memory is short, stacks lose inner frames. Returns 0 or
@@ -87,6 +93,7 @@ enum nvs_measure {
 	NVS_BY_BYTES,
 	NVS_BY_CALLS,
 	NVS_BY_TIME,
+	NVS_BY_GPU_TIME,
 	NVS_MEASURES,
 };
 

@@ -7,6 +7,7 @@
 #include "decode/base/numbers.h"
 #include "decode/base/queue.h"
 #include "decode/calls/args.h"
+#include "decode/calls/hostmem.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
@@ -48,6 +49,7 @@ struct nvs_event_stream_state {
 					      of the first and last */
 	bool skips; /* its payloads are not consecutive */
 	struct nvs_allocs allocs; /* if there is a memory callback */
+	struct nvs_copy_memory copies; /* if the sink asks for copies */
 	struct nvs_work_list *works; /* NULL: no gpu callback, or no GPU times */
 	struct nvs_numbers flows; /* flows by index in the list of works */
 };
@@ -96,16 +98,31 @@ static int follow_memory(struct nvs_event_stream *w, const struct nvs_call *call
 	return w->walker->memory(w, time_of(w, call->end), series->now);
 }
 
+/* Returns NULL if CALL is no copy. */
+static const struct nvs_event_copy *read_copy(const struct nvs_event_stream *w,
+					      const struct nvs_call *call,
+					      struct nvs_event_copy *copy)
+{
+	if (!w->walker->copies || call->api->group != NVS_CALL_GROUP_COPY)
+		return NULL;
+	nvs_copy_endpoints_read(&w->own->copies, call, &copy->ends);
+	copy->kind = nvs_copy_kind_of(w->source->trace, call, &copy->ends);
+	return copy;
+}
+
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_event_stream *w = arg;
 	struct nvs_event_call c = {.call = call};
+	struct nvs_event_copy copy;
 	uint64_t context;
 	uint32_t stream;
 	int r = w->own->works ? nvs_work_list_call(w->own->works, call, &stream, &context) : 0;
 
 	if (!r && w->walker->memory)
 		r = follow_memory(w, call);
+	if (!r && w->walker->copies)
+		r = nvs_hostmem_call(w->own->copies.kinds, call);
 	if (r || !w->walker->call || !nvs_filter_call(w->source, call))
 		return r;
 	c.name = nvs_call_name(call->api);
@@ -118,6 +135,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	c.ended = call->end;
 	if (c.ended)
 		c.end = time_of(w, call->end);
+	c.copy = read_copy(w, call, &copy);
 	w->run->out->told++;
 	return w->walker->call(w, &c);
 }
@@ -365,7 +383,7 @@ static int read_trace(struct nvs_event_stream *w)
 					 .submitted = on_submitted,
 					 .end = on_read,
 					 .calls = true,
-					 .tallies = w->own->works,
+					 .tallies = w->own->works || w->walker->copies,
 					 .handles = &w->handles,
 					 .arg = w};
 	bool done = w->walker->submission || w->walker->release;
@@ -440,7 +458,9 @@ static int walk_trace(struct nvs_event_stream *w)
 	name_process(w);
 	if (w->walker->memory)
 		nvs_allocs_begin(&own.allocs, w->source);
-	if (has_times(w)) {
+	if (w->walker->copies)
+		r = nvs_copy_memory_begin(&own.copies, w->source->trace);
+	if (!r && has_times(w)) {
 		own.works = nvs_work_list_new(w->source, &w->handles);
 		r = own.works ? 0 : -ENOMEM;
 	}
@@ -452,6 +472,7 @@ static int walk_trace(struct nvs_event_stream *w)
 	nvs_numbers_free(&own.channels, free_progress);
 	if (w->walker->memory)
 		nvs_allocs_free(&own.allocs);
+	nvs_hostmem_free(own.copies.kinds);
 	return r;
 }
 

@@ -9,6 +9,7 @@
 
 #include "decode/calls/handles.h"
 #include "decode/analysis/clock_alignment.h"
+#include "decode/analysis/copy_operands.h"
 #include "decode/analysis/gpu_work.h"
 #include "decode/query/nvtx_ranges.h"
 #include "decode/report/core/report.h"
@@ -37,6 +38,13 @@ struct nvs_event_call {
 	uint64_t flow; /* unique number that connects events of this call; never 0 */
 	int64_t begin, end;
 	bool ended; /* END is valid */
+	const struct nvs_event_copy
+		*copy; /* if the sink asks for copies, and it copies; else NULL */
+};
+
+struct nvs_event_copy {
+	struct nvs_copy_endpoints ends;
+	struct nvs_copy_kind kind;
 };
 
 struct nvs_event_submission {
@@ -83,6 +91,7 @@ struct nvs_event_range {
 struct nvs_slice;
 struct nvs_event_sink {
 	bool times; /* fails for a trace without a clock */
+	bool copies; /* sets nvs_event_call.copy */
 	int (*begin)(
 		struct nvs_event_stream *w); /* of a trace: threads, channels and names are known */
 	int (*call)(struct nvs_event_stream *w, const struct nvs_event_call *c);

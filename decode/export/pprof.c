@@ -37,6 +37,7 @@ static const struct {
 	[NVS_BY_BYTES] = {"command_bytes", "bytes"},
 	[NVS_BY_CALLS] = {"calls", "count"},
 	[NVS_BY_TIME] = {"host_time", "nanoseconds"},
+	[NVS_BY_GPU_TIME] = {"gpu_time", "nanoseconds"},
 };
 
 /* Name of a frame: its function and location have the same number. */
@@ -163,9 +164,10 @@ static void add_times(struct pprof_writer *w, const struct nvs_source *s)
 static void find_known(const struct nvs_stacks_list *list, bool known[NVS_MEASURES])
 {
 	for (int i = 0; i < NVS_MEASURES; i++)
-		known[i] = i != NVS_BY_TIME;
+		known[i] = i < NVS_BY_TIME;
 	for (size_t i = 0; i < list->shown; i++) {
 		known[NVS_BY_TIME] |= list->frame[i]->weight.timed;
+		known[NVS_BY_GPU_TIME] |= list->frame[i]->weight.gpu_timed;
 		if (list->frame[i]->weight.uncounted)
 			known[NVS_BY_SUBMISSIONS] = known[NVS_BY_BYTES] = false;
 	}
@@ -221,11 +223,12 @@ static int print(struct nvs_run *run)
 
 NVS_REPORT(export_pprof, .name = "export=pprof", .group = NVS_EXPORTS, .place = 340,
 	   .help = "a profile for pprof: stacks by submissions, bytes, "
-		   "calls and host time",
+		   "calls, host and GPU time",
 	   .man = "A profile for pprof\n.RB ( \"go tool pprof\" ):\nstacks with their submissions, "
-		  "bytes of commands, calls, and the host time of calls, excluding nested calls. "
+		  "bytes of commands, calls, the host time of calls, excluding nested calls, and "
+		  "with timing=work the GPU time of submissions. "
 		  "Its default sample type is\nthat of\n.BR \\-s .",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
-	   NVS_REPORT_COLUMNS(nvs_measure_columns), .state = sizeof(struct nvs_stacks),
-	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
-	   .free = nvs_run_stacks_free);
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_TIMED,
+	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY, NVS_REPORT_COLUMNS(nvs_measure_columns),
+	   .state = sizeof(struct nvs_stacks), .each = sizeof(struct nvs_stacks_each),
+	   .begin = begin, .print = print, .free = nvs_run_stacks_free);

@@ -222,13 +222,14 @@ NVS_REPORT(calltree, .name = "calltree", .group = NVS_HOST_TIME, .place = 24,
 		   "what each submits in total; -n 0: show even the smallest",
 	   .man = "The program's call tree from the outermost function down to the runtime "
 		  "API and the driver API, with what was submitted below each function, "
-		  "its share of the total, and the host time of calls.\nSorted by\n.BR "
-		  "\\-s ,\nwhich is submissions, cmd bytes, calls or host us; the share is "
+		  "its share of the total, the host time of calls, and with timing=work the "
+		  "GPU time of submissions.\nSorted by\n.BR "
+		  "\\-s ,\nwhich is submissions, cmd bytes, calls, host us or gpu us; the share is "
 		  "of that.\nAn only child is shown below its caller without further "
 		  "indentation.\nText omits functions with less than 0.5 %, and counts "
 		  "them, unless\n.B \\-n 0\nis given. Calls whose stack is unknown are "
 		  "below\n.BR [unknown] .",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_TIMED, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), NVS_REPORT_SORT_COLUMNS(nvs_measure_columns),
 	   .state = sizeof(struct nvs_stacks), .each = sizeof(struct nvs_stacks_each),
 	   .begin = nvs_run_stacks_begin, .print = print_tree, .free = nvs_run_stacks_free);

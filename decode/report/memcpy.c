@@ -13,24 +13,9 @@
 #include "decode/query/durations.h"
 #include "decode/report/core/report.h"
 
-enum copy_direction { HTOD, DTOH, DTOD, PTOP, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
-enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED, UNSEEN, MODES };
-
-static const char *const directions[] = {"HtoD", "DtoH",  "DtoD",  "PtoP",
-					 "HtoH", "array", "batch", ""};
-static const char *const modes[] = {"none",   "engine", "inline",   "macro",
-				    "kernel", "mixed",	"captured", ""};
-
-#define NO_CLASS 64u /* sizes are unknown */
-
 struct memcpy_row {
 	struct memcpy_row_key {
-		enum copy_direction direction;
-		enum nvs_memory_kind memory;
-		uint32_t class; /* sizes up to 2^class */
-		enum mode mode;
-		uint32_t from_gpu,
-			to_gpu; /* GPU whose memory it is; NVS_NONE: host memory, or unknown */
+		struct nvs_copy_kind kind;
 		uint32_t trace; /* with --per-trace */
 	} key;
 	const struct nvs_source *source; /* NULL: in several traces */
@@ -56,49 +41,6 @@ struct memcpy_state {
 	struct nvs_rows *rows; /* shared by all traces */
 };
 
-static enum mode mode_of(const struct nvs_call *call)
-{
-	uint64_t engine = call->tally.copies[NVS_COPY_ENGINE],
-		 in = call->tally.copies[NVS_COPY_INLINE];
-	uint64_t macro = call->tally.copies[NVS_COPY_MACRO];
-
-	if (call->flags & NVS_CALL_CAPTURED)
-		return RECORDED;
-	if (call->tally.unseen)
-		return UNSEEN;
-	if (!engine && !in && !macro)
-		return call->tally.launches ? KERNEL : NOTHING;
-	if (engine && !in && !macro)
-		return ENGINE;
-	if (in && !engine && !macro)
-		return INLINE;
-	return macro && !engine && !in ? MACRO : MIXED;
-}
-
-static uint32_t class_of(uint64_t bytes)
-{
-	return bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes - 1);
-}
-
-/* The GPU whose memory is mapped at ADDRESS. */
-static uint32_t gpu_of(const struct memcpy_state *st, uint64_t address)
-{
-	const struct nvs_mapping *m = nvs_trace_gpu_map(st->source->trace, 0, address);
-
-	return m ? m->gpu : NVS_NONE;
-}
-
-static enum copy_direction direction_of(const struct nvs_copy_endpoints *e)
-{
-	if (e->batch)
-		return BATCH;
-	if (e->array || !e->directed)
-		return e->array ? ARRAY : UNKNOWN;
-	if (e->from_host)
-		return e->to_host ? HTOH : HTOD;
-	return e->to_host ? DTOH : DTOD;
-}
-
 static void note_sizes(struct memcpy_row *row, const struct nvs_call *call,
 		       const struct nvs_copy_endpoints *e)
 {
@@ -113,14 +55,6 @@ static void note_sizes(struct memcpy_row *row, const struct nvs_call *call,
 	row->most = most > row->most ? most : row->most;
 }
 
-/* Inline bytes are only in the channel when the call returns; the GPU moves them later. */
-static bool returns_done(const struct nvs_call *call, const struct nvs_copy_endpoints *e,
-			 enum mode mode)
-{
-	return e->directed && e->known && nvs_copy_is_blocking(call, e) &&
-	       (e->to_host || (mode != INLINE && mode != MACRO));
-}
-
 static int count_copy(struct memcpy_state *st, const struct nvs_call *call)
 {
 	uint64_t ns;
@@ -130,17 +64,8 @@ static int count_copy(struct memcpy_state *st, const struct nvs_call *call)
 	struct memcpy_row *row;
 
 	nvs_copy_endpoints_read(&st->memory, call, &e);
-	key.direction = direction_of(&e);
-	key.memory = e.memory;
-	key.from_gpu = e.directed && !e.from_host ? gpu_of(st, e.from) : NVS_NONE;
-	key.to_gpu = e.directed && !e.to_host ? gpu_of(st, e.to) : NVS_NONE;
-	if (key.direction == DTOD && key.from_gpu != key.to_gpu && key.from_gpu != NVS_NONE &&
-	    key.to_gpu != NVS_NONE)
-		key.direction = PTOP;
-	key.mode = mode_of(call);
+	key.kind = nvs_copy_kind_of(st->source->trace, call, &e);
 	key.trace = st->source->query->per_trace ? st->source->index : 0;
-	/* A batch is classed by its mean size. */
-	key.class = e.known && e.copies ? class_of(e.bytes / e.copies) : NO_CLASS;
 	row = nvs_rows_at(st->rows, &key);
 	if (!row)
 		return -ENOMEM;
@@ -166,7 +91,7 @@ static int count_copy(struct memcpy_state *st, const struct nvs_call *call)
 	row->entries += call->asked_entries;
 	row->command_bytes += call->asked_bytes;
 	ns = nvs_call_ns(st->source->trace, call->begin, call->end);
-	if (returns_done(call, &e, key.mode)) {
+	if (nvs_copy_returns_done(call, &e, key.kind.mode)) {
 		row->done.bytes += e.bytes;
 		row->done.ns += ns;
 	}
@@ -213,45 +138,45 @@ static double mean_per(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 0;
 }
 
-#define COLUMNS(COL)                                                                              \
-	COL(text, direction, "copy", 0, 0, directions[r->key.direction])                          \
-	COL(text, memory, "memory", 0, 0,                                                         \
-	    r->key.direction == DTOD || r->key.direction == PTOP || r->key.direction >= BATCH     \
-		    ? ""                                                                          \
-		    : nvs_memory_name(r->key.memory))                                             \
-	COL(text, mode, "mode", 0, 0, modes[r->key.mode])                                         \
-	COL(known, size_class_bytes, "up to", 0, 0, r->key.class != NO_CLASS,                     \
-	    1ull << (r->key.class & 63))                                                          \
-	COL(count, calls, "calls", 0, 0, r->calls)                                                \
-	COL(count, batched_copies, "batched", IF_ANY, 4, r->batched)                              \
-	COL(count, failed, "failed", IF_ANY, 5, r->failed)                                        \
-	COL(known, smallest_bytes, "smallest", 0, 4, r->least <= r->most, r->least)               \
-	COL(known, largest_bytes, "largest", 0, 4, r->least <= r->most, r->most)                  \
-	COL(known, copied_bytes, "bytes", 0, 0, r->key.class != NO_CLASS || !r->calls, r->bytes)  \
-	COL(real, submissions_per_call, "doorbells", 0, 3, r->calls && !r->uncounted,             \
-	    mean_per(r->submissions, r->calls))                                                   \
-	COL(real, entries_per_call, "entries", DETAIL, 0, r->calls && !r->uncounted,              \
-	    mean_per(r->entries, r->calls))                                                       \
-	COL(real, command_bytes_per_call, "cmd bytes/call", 0, 3, r->calls && !r->uncounted,      \
-	    mean_per(r->command_bytes, r->calls))                                                 \
-	COL(us, host_us_mean, "us/call", 0, 2, r->calls, nvs_duration_mean(&r->times.total))      \
-	COL(us, host_us_p50, "host us p50", DETAIL, 0, r->calls,                                  \
-	    nvs_durations_quantile(&r->times, 0.5))                                               \
-	COL(real, host_gb_per_s, "host GB/s", 0, 2, r->done.ns,                                   \
-	    mean_per(r->done.bytes, r->done.ns))                                                  \
-	/* The last column to be dropped on a narrow terminal. */                                 \
-	COL(real, gpu_gb_per_s, "GPU GB/s", IF_ANY, 1, r->work.n,                                 \
-	    mean_per(r->work.bytes, r->work.ns))                                                  \
-	COL(count, gpu_timed, "timed", DETAIL, 0, r->work.n)                                      \
-	COL(count, gpu_timed_bytes, "timed bytes", DETAIL, 0, r->work.bytes)                      \
-	COL(us, gpu_timed_us, "GPU us", DETAIL, 0, r->work.n, r->work.ns)                         \
-	/* In text only if a GPU other than 0 is used. */                                         \
-	COL(known, from_gpu, "from GPU", IF_ANY, 0, r->key.from_gpu != NVS_NONE, r->key.from_gpu) \
-	COL(known, to_gpu, "to GPU", IF_ANY, 0, r->key.to_gpu != NVS_NONE, r->key.to_gpu)         \
-	COL(text, gpu_timed_by, "by", DETAIL, 0,                                                  \
-	    r->work.whole ? "brackets"                                                            \
-	    : r->work.n	  ? "timing"                                                              \
-			  : "")                                                                     \
+#define COLUMNS(COL)                                                                         \
+	COL(text, direction, "copy", 0, 0, nvs_copy_direction_name(r->key.kind.direction))   \
+	COL(text, memory, "memory", 0, 0, nvs_copy_memory_name(&r->key.kind))                \
+	COL(text, mode, "mode", 0, 0, nvs_copy_way_name(r->key.kind.mode))                   \
+	COL(known, size_class_bytes, "up to", 0, 0, r->key.kind.class != NVS_COPY_NO_CLASS,  \
+	    1ull << (r->key.kind.class & 63))                                                \
+	COL(count, calls, "calls", 0, 0, r->calls)                                           \
+	COL(count, batched_copies, "batched", IF_ANY, 4, r->batched)                         \
+	COL(count, failed, "failed", IF_ANY, 5, r->failed)                                   \
+	COL(known, smallest_bytes, "smallest", 0, 4, r->least <= r->most, r->least)          \
+	COL(known, largest_bytes, "largest", 0, 4, r->least <= r->most, r->most)             \
+	COL(known, copied_bytes, "bytes", 0, 0,                                              \
+	    r->key.kind.class != NVS_COPY_NO_CLASS || !r->calls, r->bytes)                   \
+	COL(real, submissions_per_call, "doorbells", 0, 3, r->calls && !r->uncounted,        \
+	    mean_per(r->submissions, r->calls))                                              \
+	COL(real, entries_per_call, "entries", DETAIL, 0, r->calls && !r->uncounted,         \
+	    mean_per(r->entries, r->calls))                                                  \
+	COL(real, command_bytes_per_call, "cmd bytes/call", 0, 3, r->calls && !r->uncounted, \
+	    mean_per(r->command_bytes, r->calls))                                            \
+	COL(us, host_us_mean, "us/call", 0, 2, r->calls, nvs_duration_mean(&r->times.total)) \
+	COL(us, host_us_p50, "host us p50", DETAIL, 0, r->calls,                             \
+	    nvs_durations_quantile(&r->times, 0.5))                                          \
+	COL(real, host_gb_per_s, "host GB/s", 0, 2, r->done.ns,                              \
+	    mean_per(r->done.bytes, r->done.ns))                                             \
+	/* The last column to be dropped on a narrow terminal. */                            \
+	COL(real, gpu_gb_per_s, "GPU GB/s", IF_ANY, 1, r->work.n,                            \
+	    mean_per(r->work.bytes, r->work.ns))                                             \
+	COL(count, gpu_timed, "timed", DETAIL, 0, r->work.n)                                 \
+	COL(count, gpu_timed_bytes, "timed bytes", DETAIL, 0, r->work.bytes)                 \
+	COL(us, gpu_timed_us, "GPU us", DETAIL, 0, r->work.n, r->work.ns)                    \
+	/* In text only if a GPU other than 0 is used. */                                    \
+	COL(known, from_gpu, "from GPU", IF_ANY, 0, r->key.kind.from_gpu != NVS_NONE,        \
+	    r->key.kind.from_gpu)                                                            \
+	COL(known, to_gpu, "to GPU", IF_ANY, 0, r->key.kind.to_gpu != NVS_NONE,              \
+	    r->key.kind.to_gpu)                                                              \
+	COL(text, gpu_timed_by, "by", DETAIL, 0,                                             \
+	    r->work.whole ? "brackets"                                                       \
+	    : r->work.n	  ? "timing"                                                         \
+			  : "")                                                                \
 	NVS_SOURCE_COLUMNS(COL, r->source)
 NVS_COLUMNS(columns, struct memcpy_row, COLUMNS)
 
@@ -260,13 +185,13 @@ static int compare_rows(const void *pa, const void *pb)
 	const struct memcpy_row_key *a = &(*(const struct memcpy_row *const *)pa)->key;
 	const struct memcpy_row_key *b = &(*(const struct memcpy_row *const *)pb)->key;
 
-	return NVS_CMP(a->trace, b->trace) ?: NVS_CMP(a->direction, b->direction) ?: NVS_CMP(a->memory, b->memory) ?: NVS_CMP(a->from_gpu, b->from_gpu) ?: NVS_CMP(a->to_gpu, b->to_gpu) ?: NVS_CMP(a->class, b->class) ?: NVS_CMP(a->mode, b->mode);
+	return NVS_CMP(a->trace, b->trace) ?: NVS_CMP(a->kind.direction, b->kind.direction) ?: NVS_CMP(a->kind.memory, b->kind.memory) ?: NVS_CMP(a->kind.from_gpu, b->kind.from_gpu) ?: NVS_CMP(a->kind.to_gpu, b->kind.to_gpu) ?: NVS_CMP(a->kind.class, b->kind.class) ?: NVS_CMP(a->kind.mode, b->kind.mode);
 }
 
 /* The size at which copies of one kind change from inline to the engine, as far as this trace
  * shows. */
-static void print_threshold(struct nvs_out *out, const struct nvs_rows *rows, enum copy_direction d,
-			    enum nvs_memory_kind memory)
+static void print_threshold(struct nvs_out *out, const struct nvs_rows *rows,
+			    enum nvs_copy_direction d, enum nvs_memory_kind memory)
 {
 	uint64_t largest = 0, smallest = UINT64_MAX;
 	char text[2][32];
@@ -274,16 +199,16 @@ static void print_threshold(struct nvs_out *out, const struct nvs_rows *rows, en
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct memcpy_row *r = rows->row[i];
 
-		if (r->key.direction != d || r->key.memory != memory || !r->calls)
+		if (r->key.kind.direction != d || r->key.kind.memory != memory || !r->calls)
 			continue;
-		if (r->key.mode == INLINE && r->most > largest)
+		if (r->key.kind.mode == NVS_COPY_BY_INLINE && r->most > largest)
 			largest = r->most;
-		if (r->key.mode == ENGINE && r->least < smallest)
+		if (r->key.kind.mode == NVS_COPY_BY_ENGINE && r->least < smallest)
 			smallest = r->least;
 	}
 	if (largest && smallest != UINT64_MAX)
 		fprintf(out->file, "%s %s: inline up to %s bytes, by engine from %s%s\n",
-			directions[d], nvs_memory_name(memory),
+			nvs_copy_direction_name(d), nvs_memory_name(memory),
 			nvs_format_grouped(text[0], largest), nvs_format_grouped(text[1], smallest),
 			smallest <= largest ? "; either in between" : "");
 }
@@ -369,7 +294,7 @@ static int print(struct nvs_run *run)
 	r = nvs_table_print_rows(run->out, &table, rows, &run->options->print);
 	if (r || run->options->print.format != NVS_FORMAT_TEXT)
 		return r;
-	for (enum copy_direction d = HTOD; d < BATCH; d++)
+	for (enum nvs_copy_direction d = NVS_COPY_HTOD; d < NVS_COPY_BATCH; d++)
 		for (int m = NVS_MEMORY_PAGEABLE; m <= NVS_MEMORY_DEVICE; m++)
 			print_threshold(run->out, rows, d, (enum nvs_memory_kind)m);
 	print_timing_note(run, rows);

@@ -16,6 +16,7 @@ static inline uint64_t bound(const char *variable)
 
 #define NVS_HTML_ROWS bound("NVS_HTML_ROWS")
 #define NVS_HTML_EVENTS bound("NVS_HTML_EVENTS")
+#define NVS_HTML_NODES bound("NVS_HTML_NODES")
 #define NVS_HTML_TIMES bound("NVS_HTML_TIMES")
 #define NVS_HTML_EACH bound("NVS_HTML_EACH")
 #define NVS_HTML_WORDS bound("NVS_HTML_WORDS")

@@ -167,6 +167,6 @@ function shellWord(text) {
 	return /^[A-Za-z0-9_\-./+=:,@%^]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
 }
 
-const page = {traces: [], left: null, whole: false};
+const page = {traces: [], left: null, whole: false, hang: [], rings: new Map()};
 const reportCommand = (rest) =>
 	`nvsnoop-report ${page.traces.map(shellWord).join(" ")} ${rest}`;

@@ -17,7 +17,7 @@ class Chart {
 		const box = this.canvas.getBoundingClientRect(), end = this.points[this.points.length - 1][0] || 1;
 
 		return {width: box.width, height: box.height, x: (t) => 8 + (box.width - 16) * t / end,
-			y: (v) => box.height - 8 - (box.height - 30) * v / this.most};
+			y: (v) => box.height - 22 - (box.height - 44) * v / this.most};
 	}
 
 	draw() {
@@ -47,6 +47,17 @@ class Chart {
 		g.fillStyle = ink.dim;
 		g.font = "11px system-ui, sans-serif";
 		g.fillText(`on the GPU over time, peak ${inBytes(this.most)}`, 10, 16);
+		this.drawScale(g, width, height, x);
+	}
+
+	drawScale(g, width, height, x) {
+		const end = this.points[this.points.length - 1][0] || 1, {step} = niceStep(end / Math.max(2, width / 130));
+
+		for (let t = 0; t <= end; t += step) {
+			g.fillRect(Math.round(x(t)), height - 22, 1, 5);
+			if (x(t) + 4 + g.measureText(tick(t, step)).width < width)
+				g.fillText(tick(t, step), x(t) + 4, height - 8);
+		}
 	}
 
 	point(e) {

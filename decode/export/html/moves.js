@@ -6,7 +6,7 @@ Object.assign(Timeline.prototype, {
 		const c = this.canvas;
 
 		c.addEventListener("wheel", (e) => this.wheel(e), {passive: false});
-		c.addEventListener("pointerdown", (e) => this.down(e));
+		c.addEventListener("pointerdown", (e) => this.press(e));
 		c.addEventListener("pointermove", (e) => this.move(e));
 		c.addEventListener("pointerup", (e) => this.up(e));
 		c.addEventListener("pointercancel", () => { this.drag = null; });
@@ -19,6 +19,7 @@ Object.assign(Timeline.prototype, {
 		$("zoomin").addEventListener("click", () => this.zoom(0.5));
 		$("zoomout").addEventListener("click", () => this.zoom(2));
 		$("fit").addEventListener("click", () => this.show(this.home, this.end));
+		$("lanes").addEventListener("input", () => this.filter($("lanes").value));
 		$("find").addEventListener("input", () => this.find($("find").value));
 		$("find").addEventListener("keydown", (e) => { if (e.key === "Enter") this.step(e.shiftKey ? -1 : 1); });
 		$("findnext").addEventListener("click", () => this.step(1));
@@ -69,13 +70,9 @@ Object.assign(Timeline.prototype, {
 
 	/* ---- pointer: a drag selects a range; with Shift, or on the ruler, it moves ---- */
 
-	down(e) {
-		if (e.button > 1)
+	press(e) {
+		if (e.button > 1 || e.offsetX < this.gutter)
 			return;
-		if (e.offsetX < this.gutter) {
-			this.foldAt(e.offsetY);
-			return;
-		}
 		this.canvas.setPointerCapture(e.pointerId);
 		this.drag = {x: e.offsetX, from: this.from, to: this.to, far: false,
 			moves: e.shiftKey || e.button === 1 || e.pointerType === "touch" || e.offsetY < RULER};
@@ -96,7 +93,10 @@ Object.assign(Timeline.prototype, {
 
 			this.show(this.drag.from + by, this.drag.to + by);
 		} else {
-			this.marked = [this.at(Math.max(this.gutter, Math.min(this.drag.x, e.offsetX))), this.at(Math.max(this.drag.x, e.offsetX))];
+			const [a, b] = [this.drag.x, Math.min(this.width, e.offsetX)].sort((one, other) => one - other);
+
+			/* Whole ns, as --range takes them. */
+			this.marked = [Math.max(0, Math.round(this.at(Math.max(this.gutter, a)))), Math.max(0, Math.round(this.at(b)))];
 			this.later();
 		}
 	},
@@ -114,19 +114,16 @@ Object.assign(Timeline.prototype, {
 	hover(e) {
 		const at = this.hit(e.offsetX, e.offsetY);
 
-		this.canvas.style.cursor = e.offsetX < this.gutter ? "pointer" : e.offsetY < RULER ? "grab" : "default";
-		const under = e.offsetX < this.gutter && this.tracks.find((t) => !t.hidden && e.offsetY >= t.y && e.offsetY < t.y + t.height);
-
-		if (under)
-			bubble.show(h("div", {}, under.label), e.clientX, e.clientY);
-		else if (at >= 0)
+		this.canvas.style.cursor = e.offsetY < RULER ? "grab" : "default";
+		if (at >= 0)
 			bubble.show(brief(this.events, at), e.clientX, e.clientY);
 		else
 			this.hoverCounter(e);
 	},
 
 	hoverCounter(e) {
-		const t = this.tracks.find((one) => one.counter && !one.hidden && e.offsetY >= one.y && e.offsetY < one.y + COUNTER && !this.folded.has(one));
+		const y = this.placeAt(e.offsetY);
+		const t = this.tracks.find((one) => one.counter && !one.hidden && y >= one.y && y < one.y + COUNTER && !this.folded.has(one));
 		const i = t && e.offsetX > this.gutter ? lowerBound(t.counter.at, this.at(e.offsetX)) - 1 : -1;
 
 		if (i < 0)
@@ -134,17 +131,6 @@ Object.assign(Timeline.prototype, {
 		else
 			bubble.show(h("div", {}, t.kind === "memory" ? `${inBytes(t.counter.value[i])} allocated by calls`
 				: `${many(t.counter.value[i], "entry", "entries")} not seen done, maximum ${grouped(t.counter.most)}`), e.clientX, e.clientY);
-	},
-
-	foldAt(y) {
-		const t = this.tracks.find((one) => y >= one.y && y < one.y + one.height && (one.group || !one.head));
-
-		if (!t)
-			return;
-		if (!this.folded.delete(t))
-			this.folded.add(t);
-		this.place();
-		this.later();
 	},
 
 	laneAt(y) {
@@ -159,7 +145,7 @@ Object.assign(Timeline.prototype, {
 
 	/* The event at this point, or within three pixels of it; -1: none. */
 	hit(x, y) {
-		const lane = x >= this.gutter && y >= RULER ? this.laneAt(y) : null;
+		const lane = x >= this.gutter && y >= RULER ? this.laneAt(this.placeAt(y)) : null;
 
 		if (!lane)
 			return -1;
@@ -192,15 +178,16 @@ Object.assign(Timeline.prototype, {
 
 		if (place && place.track.hidden) {
 			this.folded.delete(place.track.in);
-			this.place();
+			$("lanes").value = "";
+			this.filter("");
 		}
 
 		if (begin < this.from || end > this.to)
 			this.show(begin - length * 0.4, begin + length * 0.6);
 		const spot = this.spot(e), tracks = $("tracks");
 
-		if (spot && (spot.y < tracks.scrollTop + RULER || spot.y > tracks.scrollTop + tracks.clientHeight - LANE))
-			tracks.scrollTop = spot.y - tracks.clientHeight / 2;
+		if (spot && !place.track.pinned && (spot.y < this.fixed || spot.y > tracks.clientHeight - LANE))
+			tracks.scrollTop += spot.y - (tracks.clientHeight + this.fixed) / 2;
 		this.choose(e);
 	},
 
@@ -224,31 +211,26 @@ Object.assign(Timeline.prototype, {
 		return null;
 	},
 
+	/* On the canvas. */
 	spot(e) {
 		const p = this.lanePlace(e);
 
-		return p && {x: this.x(this.events.begin[e]), y: p.track.y + p.track.above + (this.folded.has(p.track) ? 0 : p.lane) * LANE + LANE / 2};
+		return p && {x: this.x(this.events.begin[e]), y: p.track.y + this.down(p.track) + p.track.above + (this.folded.has(p.track) ? 0 : p.lane) * LANE + LANE / 2};
 	},
 
 	/* The call of E, its submissions and their GPU work. */
 	flowOf(e) {
-		const ev = this.events;
+		const {n, flow, process, kind, begin} = this.events;
 
-		if (!this.flows) {
-			this.flows = new Map();
-			for (let i = 0; i < ev.n; i++)
-				if (ev.flow[i]) {
-					const key = ev.process[i] * 2 ** 53 + ev.flow[i];
-					const list = this.flows.get(key);
+		if (this.flowing && this.flowing.of === e)
+			return this.flowing.list;
+		const list = [];
 
-					if (list)
-						list.push(i);
-					else
-						this.flows.set(key, [i]);
-				}
-		}
-		return (ev.flow[e] && this.flows.get(ev.process[e] * 2 ** 53 + ev.flow[e]) || [])
-			.slice().sort((a, b) => ev.kind[a] - ev.kind[b] || ev.begin[a] - ev.begin[b]);
+		for (let i = 0; flow[e] && i < n; i++)
+			if (flow[i] === flow[e] && process[i] === process[e])
+				list.push(i);
+		this.flowing = {of: e, list: list.sort((a, b) => kind[a] - kind[b] || begin[a] - begin[b])};
+		return list;
 	},
 
 	/* ---- find ---- */
@@ -258,6 +240,9 @@ Object.assign(Timeline.prototype, {
 
 		this.match = null;
 		this.matches = [];
+		this.shown = undefined;
+		for (const one of $("legend").querySelectorAll("button"))
+			one.setAttribute("aria-pressed", "false");
 		if (pattern) {
 			const fits = ev.names.map((n) => n !== "" && pattern.test(n));
 
@@ -326,10 +311,7 @@ Object.assign(Timeline.prototype, {
 			this.show(this.home, this.end);
 		else if (e.key === "Enter")
 			this.pick(this.chosen, null, true);
-		else if (e.key === "Escape") {
-			this.choose(-1);
-			return;
-		} else
+		else
 			return;
 		e.preventDefault();
 	},

@@ -11,6 +11,7 @@
 #ifndef NVS_HTML_ROWS
 #define NVS_HTML_ROWS 20000u /* rows of a table without -n */
 #define NVS_HTML_EVENTS 2000000u /* events of the timeline */
+#define NVS_HTML_NODES 1000000u /* of graphs, counted again when they change between launches */
 #define NVS_HTML_TIMES (32ull << 20) /* bytes of the page for the timeline */
 #define NVS_HTML_EACH (512u << 10) /* bytes of text per submission */
 #define NVS_HTML_WORDS (40ull << 20) /* bytes of the page, after which methods are left out */

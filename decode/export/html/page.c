@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* --html: a single page that needs no other file and no network. It embeds the output of other
- * reports, so its numbers are theirs. Its style and scripts are in decode/html. */
+ * reports, so its numbers are theirs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -25,10 +25,10 @@ FILE_OF_OURS(body, "page.html");
 FILE_OF_OURS(script, "page.js");
 FILE_OF_OURS(keys, "keys");
 
-static const char *const parts[] = {"summary",	 "by-api",   "by-callsite", "by-kernel",
-				    "graphs",	 "memcpy",   "memory",	    "ring",
-				    "by-nvtx",	 "gpu-time", "by-rank",	    "by-stream",
-				    "by-thread", "channels", "dump",	    NULL};
+static const char *const parts[] = {"summary",	 "hang",     "calltree", "by-api",    "by-callsite",
+				    "by-kernel", "graphs",   "memcpy",	 "memory",    "ring",
+				    "by-nvtx",	 "gpu-time", "by-rank",	 "by-stream", "by-thread",
+				    "channels",	 "dump",     NULL};
 
 /* Prints report PART into P, with the page's options. */
 static int print_part(struct nvs_run *part, struct nvs_html_pack *p, enum nvs_format format,
@@ -54,7 +54,9 @@ static int print_part(struct nvs_run *part, struct nvs_html_pack *p, enum nvs_fo
 		r = p->status ? p->status : -EIO;
 	part->options = before;
 	part->out = page;
-	page->told += out.told;
+	/* What hangs is told of every trace, also if nothing is selected. */
+	if (strcmp(part->report->name, "hang"))
+		page->told += out.told;
 	*told = out.told;
 	return r;
 }
@@ -211,10 +213,14 @@ static int print(struct nvs_run *run)
 
 NVS_REPORT(
 	html, .name = "html", .group = NVS_WHAT_HAPPENED, .place = 128, .parts = parts,
-	.help = "the reports as one page for a browser, with a timeline and the stream: -o FILE",
+	.help = "the reports as one page for a browser, with a timeline, a flame graph and the "
+		"stream: -o FILE",
 	.man = "One page for a browser that needs no other file and no network: the summary's "
-	       "sentences, sortable tables, memory over time, how full rings were, a timeline from "
-	       "the whole run down to a single submission,\nand every submission with its methods, "
+	       "sentences, what hangs, sortable tables in order of the time that they explain, "
+	       "memory over time, how full rings were, a flame graph of host time and, with "
+	       "timing=work, of GPU time,\na timeline from the whole run down to a single "
+	       "submission, with a range of time selected in which the tables by API and by kernel "
+	       "and of copies are counted again,\nand every submission with its methods, "
 	       "which can be searched; hovering over a method or a field explains it.\nIts numbers "
 	       "are those of the reports. It cannot be combined with other reports. It has the "
 	       "first 20000 rows of each table, or as many as\n.B \\-n\nspecifies; the page says "

@@ -2,6 +2,7 @@
 /* Builds the page: the summary and tables first, the timeline and the stream once their packs have loaded. */
 
 const SECTIONS = {
+	"hang": "Hang", "flame": "Flame graph",
 	"by-api": "By API", "by-kernel": "By kernel", "by-callsite": "By call site", "graphs": "Graphs", "memcpy": "Copies and their modes",
 	"memory": "Memory", "ring": "Rings, and calls that waited", "by-nvtx": "NVTX ranges", "gpu-time": "GPU time", "by-rank": "By rank",
 	"by-stream": "By stream", "by-thread": "By thread", "channels": "Channels",
@@ -9,10 +10,11 @@ const SECTIONS = {
 const PARTS = {memory: "By kind and context", driver: "Memory objects of the resource manager", unfreed: "Never freed",
 	"freed with context": "Freed only by the end of the context", "failed": "Failed", "freed twice": "Freed twice",
 	"unknown address": "Frees of unknown addresses", "allocated unseen": "Allocation not recorded", channel: "Channels", call: "Calls that waited"};
+const HANG_PARTS = {call: "Calls that have not returned", channel: "Channels with unfinished submissions"};
 const KEYS = [["w s", "zoom in, out, at the pointer"], ["a d", "move left, right"], ["f", "zoom to the selection"], ["0", "the whole run"],
 	["n N", "next, previous match"], ["← → ↑ ↓", "next slice, next lane; in the stream: fold, unfold, move"],
-	["Enter", "show the selected submission in the stream; describe a line of the stream"], ["Shift Enter", "the submission of a line in the timeline"], ["Escape", "clear the selection"], ["Ctrl wheel", "zoom"],
-	["Shift wheel", "move"], ["drag", "select a time range; with Shift, or on the ruler: move"], ["double click", "zoom to a slice"],
+	["Enter", "show the selected submission in the stream; describe a line of the stream"], ["Shift Enter", "the submission of a line in the timeline"], ["Escape", "clear the selection: the tables are of the whole run again"], ["Ctrl wheel", "zoom"],
+	["Shift wheel", "move"], ["drag", "select a time range, of which By API, By kernel and Copies then are; with Shift, or on the ruler: move"], ["double click", "zoom to a slice"],
 	["/", "search the stream"], ["g", "find in the timeline"], ["t", "light, dark, or the system's theme"], ["?", "these keys"]];
 const view = {timeline: null, stream: null, panel: null, tables: []};
 
@@ -39,6 +41,8 @@ function nextTheme() {
 function repaint() {
 	if (view.timeline)
 		view.timeline.draw();
+	if (view.flame)
+		view.flame.draw();
 	for (const chart of view.charts || [])
 		chart.draw();
 }
@@ -97,7 +101,7 @@ function figures(rows, columns) {
 
 	$("title").textContent = rows.length > 1 ? `${rows.length} traces` : name.length > 90 ? name.slice(0, 90) + "…" : name;
 	document.title = `${$("title").textContent} – nvsnoop`;
-	$("what").textContent = page.traces.join("  ");
+	$("what").textContent = $("what").title = page.traces.join("  ");
 	const pairs = h("div", {class: "pairs"});
 
 	for (const row of rows)
@@ -110,39 +114,106 @@ function figures(rows, columns) {
 
 /* ---- tables ---- */
 
-function find(name) {
+function find(name, row) {
 	if (!view.timeline)
 		return;
+	const e = row.kind === "call" || row.kind === "channel" ? eventOf(row) : -1;
+
+	if (e >= 0) {
+		$("timeline").scrollIntoView();
+		view.timeline.reveal(e);
+		return;
+	}
 	$("find").value = name;
 	view.timeline.find(name);
 	view.timeline.step(1);
 	$("timeline").scrollIntoView();
 }
 
-function section(id, title, help) {
-	const box = h("section", {id}, h("h2", {}, title), h("p", {class: "help"}, help));
+/* Of a row of --hang or --ring: its call, or the first submission that is not done. Times of several traces may be shifted. */
+function eventOf(row) {
+	const ev = view.timeline.events, process = Math.max(0, page.traces.indexOf(row.trace));
+
+	if (row.kind === "channel")
+		return ev.submission(process + 1, row.submission) ?? -1;
+	for (let e = 0; e < ev.n; e++)
+		if (ev.kind[e] === KIND.CALL && ev.process[e] === process && ev.names[ev.name[e]] === row.api &&
+			(ev.begin[e] === row.time_ns || (ev.processes.length > 1 && Number.isNaN(ev.end[e]))))
+			return e;
+	return -1;
+}
+
+/* Time that the rows explain, in us, by which sections are sorted: of the GPU if it is known. NVTX ranges contain each other. */
+function costOf(report, rows) {
+	const key = ["gpu_us_total", "host_us_total", "host_us"].find((k) => rows.some((r) => r[k]));
+	const spent = rows.map((r) => Number(key ? r[key] : (r.host_us_mean || 0) * (r.calls || r.graph_launches || 0)) || 0);
+
+	return {us: report === "by-nvtx" ? spent.reduce((a, b) => Math.max(a, b), 0) : spent.reduce((a, b) => a + b, 0),
+		words: key === "gpu_us_total" ? "GPU time" : "host time"};
+}
+
+function section(id, title, help, {us, words}) {
+	const box = h("section", {id, "data-cost": us}, h("h2", {}, title, us ? h("span", {class: "cost", title: `${words} that this section explains`}, inTime(us * 1000)) : ""), h("p", {class: "help"}, help),
+		id in RANGED ? h("div", {class: "ranged", hidden: true}) : "");
 
 	$("reports").append(box);
 	return box;
 }
 
+/* What went wrong comes before all that took time. Costs that differ by less than they are printed with are equal. */
+function sortSections() {
+	const list = [...$("reports").children].sort((a, b) => Number(b.dataset.cost).toPrecision(3) - Number(a.dataset.cost).toPrecision(3));
+
+	$("reports").append(...list);
+	for (const id of ["fault", "hang"])
+		if ($(id))
+			$("timeline").before($(id));
+}
+
+/* Calls that have not returned first: how long they had been open then, by --hang. */
+function openFirst(info, rows) {
+	const ages = new Map(page.hang.filter((r) => r.kind === "call").sort((a, b) => a.age_s - b.age_s).map((r) => [r.api, r.age_s]));
+
+	if (!ages.size)
+		return;
+	for (const row of rows)
+		row.age_s = row.not_returned ? ages.get(row.api) ?? null : null;
+	if (rows.some((r) => r.age_s !== null))
+		info.columns.splice(1, 0, {key: "age_s", title: "open for s", rank: 0}, {...info.columns.find((c) => c.key === "not_returned"), detail: false, rank: 0});
+	rows.sort((a, b) => (b.age_s ?? -1) - (a.age_s ?? -1));
+}
+
 function addTable(info, rows) {
-	const box = section(info.report, SECTIONS[info.report] || info.report, sentence(info.help));
-	const sorts = info.report === "memory" || info.report === "ring" ? [...new Set(rows.map((r) => r.kind))] : [null];
+	const hang = info.report === "hang", parts = hang ? HANG_PARTS : PARTS;
+	const box = section(info.report, SECTIONS[info.report] || info.report, sentence(info.help), costOf(info.report, rows));
+	const sorts = /^(memory|ring|hang)$/.test(info.report) ? [...new Set(rows.map((r) => r.kind))] : [null];
 
 	box.dataset.rows = rows.length;
 	for (const sort of sorts) {
 		const some = sort === null ? rows : rows.filter((r) => r.kind === sort);
 
+		if (sort === "trace") {
+			const stopped = some.filter((r) => r.state !== "ended"), ended = some.length - stopped.length;
+
+			for (const r of stopped)
+				box.append(h("p", {class: "says"}, page.traces.length > 1 ? h("b", {}, `${r.trace}: `) : "", r.says));
+			if (ended)
+				box.append(h("p", {class: "says"}, `${many(ended, "other program")} exited normally.`));
+			continue;
+		}
 		if (sort === "time") {
 			(view.charts = view.charts || []).push(new Chart(box, some));
 			continue;
 		}
 		if (sort !== null)
-			box.append(h("h3", {}, PARTS[sort] || sort));
-		const columns = info.columns.filter((c) => sort === null || c.key !== "kind").map((c) => ({...c, detail: c.detail && sort === null}));
+			box.append(h("h3", {}, parts[sort] || sort));
+		const columns = info.columns.filter((c) => sort === null || c.key !== "kind").map((c) => ({...c, detail: c.detail && (sort === null || hang)}));
 
-		view.tables.push(new Table(box, {...info, columns, title: sort === null ? SECTIONS[info.report] : PARTS[sort] || sort, part: sort !== null}, some,
+		/* In text its name is a column of its own. */
+		if (info.report === "gpu-time")
+			Object.assign(columns.find((c) => c.key === "api"), {detail: false, name: true});
+
+		view.tables.push(new Table(box, {...info, columns, title: sort === null ? SECTIONS[info.report] : parts[sort] || sort, part: sort !== null}, some,
 			info.report === "memory" ? null : find));
 	}
 	if (sorts[0] !== null && info.told > rows.length)
@@ -157,15 +228,18 @@ function worth(info, rows) {
 		return false;
 	if (info.report === "gpu-time")
 		return rows.some((r) => r.timed);
+	if (info.report === "hang")
+		return rows.some((r) => r.kind === "trace" && r.state !== "ended") && rows.some((r) => r.kind !== "trace");
 	if (info.report === "ring")
 		return rows.some((r) => r.kind !== "channel" || r.ring_used_max !== null || r.pushbuffer_bytes !== null);
 	return info.report !== "by-thread" || rows.some((r) => r.calls !== null);
 }
 
 function navigation() {
-	const list = [["overview", "Overview"], ["timeline", "Timeline"], ...[...$("reports").children].map((s) => [s.id, SECTIONS[s.id]]), ["stream", "Stream"]];
+	const list = [...$("main").querySelectorAll("section:not([hidden])")].map((s) => [s.id, SECTIONS[s.id] || s.id[0].toUpperCase() + s.id.slice(1)]);
+	const cost = (id) => $(id).querySelector(".cost");
 
-	$("nav").replaceChildren(...list.map(([id, words]) => h("a", {href: `#${id}`}, words)));
+	$("nav").replaceChildren(...list.map(([id, words]) => h("a", {href: `#${id}`}, words, cost(id) ? h("i", {}, cost(id).textContent) : "")));
 	const seen = new IntersectionObserver(() => {
 		const here = list.filter(([id]) => $(id).getBoundingClientRect().top < 160).pop() || list[0];
 
@@ -174,6 +248,15 @@ function navigation() {
 	}, {threshold: [0, 0.1, 0.5, 1], rootMargin: "-60px 0px -40% 0px"});
 
 	list.forEach(([id]) => seen.observe($(id)));
+}
+
+function flame(info, rows) {
+	if (!rows.some((r) => WEIGHTS.some(([key]) => r[key])))
+		return;
+	$("flame").hidden = false;
+	view.flame = new Flame(rows);
+	if (info.told > rows.length)
+		$("flame").append(h("p", {class: "left-out"}, `${many(info.told - rows.length, "more frame")} are not on this page: ${reportCommand("--calltree -n 0")}`));
 }
 
 async function overview() {
@@ -188,11 +271,21 @@ async function overview() {
 		info.title = SECTIONS[info.report];
 		if (info.report === "summary")
 			figures(rows, info.columns);
-		else if (worth(info, rows))
+		else if (info.report === "calltree")
+			flame(info, rows);
+		else if (worth(info, rows)) {
+			if (info.report === "hang")
+				page.hang = rows;
+			if (info.report === "channels")
+				rows.forEach((r) => page.rings.set(`${Math.max(0, page.traces.indexOf(r.trace)) + 1} ${r.channel}`, r.gpfifo_entries));
+			if (/^by-(api|callsite)$/.test(info.report))
+				openFirst(info, rows);
 			addTable(info, rows);
+		}
 		else if (info.report !== "by-rank" && SECTIONS[info.report])
 			none.push(SECTIONS[info.report].toLowerCase().replace("api", "API").replace("nvtx", "NVTX").replace("gpu", "GPU"));
 	}
+	sortSections();
 	if (none.length)
 		$("end").append(h("p", {}, `The trace has no data for: ${none.join(", ")}.`));
 	navigation();
@@ -236,16 +329,21 @@ async function timeline() {
 		if (i + 4 < list.length)
 			bytes[i + 4] = unpackBytes(list[i + 4]);
 	}
-	events.v = null;
+	events.finish();
+	view.sorts = new Map(events.names.map((name, i) => [name, events.sorts[i]]).filter(([, sort]) => sort !== OTHER));
 	if (!events.n) {
 		$("timeline").replaceChildren(h("h2", {}, "Timeline"), h("p", {class: "note"}, "This trace has no timed events."));
 		return events;
 	}
 	view.panel = new Panel(events, (process, number) => view.stream && view.stream.go(process, number).then((found) => { if (found) { $("stream").scrollIntoView(); $("lines").focus({preventScroll: true}); } }));
 	view.timeline = new Timeline(events, (e, stretch, enter) => {
-		if (enter && e >= 0 && events.number[e] !== undefined && (events.kind[e] === KIND.SUBMISSION || events.kind[e] === KIND.GPU))
-			view.panel.go(events.process[e] + 1, events.number[e]);
-		else if (stretch)
+		if (enter) {
+			if (e >= 0 && (events.kind[e] === KIND.SUBMISSION || events.kind[e] === KIND.GPU))
+				view.panel.go(events.process[e] + 1, events.number[e]);
+			return;
+		}
+		restrictTables(events, stretch, () => view.timeline.choose(-1));
+		if (stretch)
 			view.panel.stretch(stretch, view.timeline);
 		else if (e >= 0)
 			view.panel.show(e, view.timeline);
@@ -314,6 +412,8 @@ function globalKeys(e) {
 		bubble.hide();
 		if (typing)
 			e.target.blur();
+		else if (view.timeline && !$("help").open && e.target !== $("flamecanvas"))
+			view.timeline.choose(-1);
 	}
 	if (typing || e.ctrlKey || e.metaKey || e.altKey || $("help").open)
 		return;
@@ -347,7 +447,7 @@ function onPaper(begins) {
 }
 
 function begin() {
-	const began = performance.now();
+	const began = page.began = performance.now();
 
 	setTheme("auto");
 	dark.addEventListener("change", () => setTheme(theme));
@@ -368,5 +468,5 @@ function begin() {
 	first.then(() => rest(began)).catch((e) => { $("state").textContent = `This page cannot be shown: ${e.message}`; throw e; });
 }
 
-globalThis.nvsnoop = {view, page}; /* for tests and benchmarks */
+globalThis.nvsnoop = {view, page, ink: () => ink}; /* for tests and benchmarks */
 begin();

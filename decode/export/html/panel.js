@@ -32,7 +32,7 @@ class Panel {
 	}
 
 	empty() {
-		this.box.replaceChildren(h("p", {class: "note"}, "w and s zoom, a and d move, Ctrl + wheel zooms at the pointer. Click a slice for details, drag to select a time range. ? shows all keys."));
+		this.box.replaceChildren(h("p", {class: "note"}, "w and s zoom, a and d move, Ctrl + wheel zooms at the pointer. Click a slice for details; drag to select a time range, for which By API, By kernel and Copies are then recomputed. ? shows all keys."));
 	}
 
 	async detailOf(e) {
@@ -132,6 +132,6 @@ class Panel {
 			list.length ? h("div", {class: "frame"}, h("table", {}, h("thead", {}, h("tr", {}, ...["kind", "name", "count", "time", "command bytes"]
 				.map((t, i) => h("th", {scope: "col", class: i > 1 ? "num" : ""}, h("button", {type: "button", tabindex: "-1"}, t))))), body))
 				: h("p", {class: "note"}, "No event begins in this range."),
-			one ? commandLine(reportCommand(`--range=${plainSeconds(Math.max(0, from))}-${plainSeconds(to)} --timeline`)) : "");
+			one ? commandLine(reportCommand(`${rangeOption([from, to])} --timeline`)) : "");
 	}
 }

@@ -15,7 +15,7 @@ function readKeys(text) {
 
 /* Numbers that identify something: 0 is not "nothing". */
 const isName = (key) => /^(channel|gpu|thread|engine|rank|device|submission)$/.test(key);
-const isHex = (key) => /(_address|^address|context|exec|^stream|token|channel_flags|handle)$/.test(key);
+const isHex = (key) => /(_address|^semaphore|^address|context|exec|^stream|token|channel_flags|handle)$/.test(key);
 
 /* Formats a value as text reports do. */
 function cellText(key, value) {
@@ -40,7 +40,8 @@ class Table {
 	/* FIND: called with a name that was clicked. */
 	constructor(box, info, rows, find) {
 		this.info = info;
-		this.rows = rows;
+		this.columns = info.columns;
+		this.rows = this.whole = rows;
 		this.find = find;
 		this.sort = null;
 		this.down = true;
@@ -91,6 +92,16 @@ class Table {
 			list.splice(list.indexOf(worst), 1);
 		}
 		return list;
+	}
+
+	/* Shows ROWS with these columns instead; null: all rows again. */
+	restrict(rows, keys) {
+		if (!rows && this.rows === this.whole)
+			return;
+		this.rows = rows || this.whole;
+		this.info.columns = rows ? this.columns.filter((c) => keys.includes(c.key)) : this.columns;
+		this.shape = this.choose();
+		this.draw();
 	}
 
 	build(box) {
@@ -161,10 +172,10 @@ class Table {
 
 		if (column.text && !empty && this.find && /^(api|kernel|range|runtime_api)$/.test(column.key))
 			td.append(h("button", {type: "button", class: "link", title: `${text}\nfind it in the timeline`,
-				onclick: () => this.find(text)}, text));
+				onclick: () => this.find(text, row)}, text));
 		else
 			td.append(text);
-		if (column.text && text.length > 40)
+		if (column.text && text.length > 20)
 			td.title = text;
 		if (this.sort === column.key && !column.text && most > 0 && value > 0) {
 			td.classList.add("share");
@@ -181,7 +192,7 @@ class Table {
 
 		for (const row of shown)
 			body.append(h("tr", {}, ...columns.map((c) => this.cell(c, row, most))));
-		this.frame.replaceChildren(h("table", {}, h("caption", {class: "away"}, this.info.title),
+		this.frame.replaceChildren(!rows.length && this.rows !== this.whole ? h("p", {class: "note none"}, "Nothing begins in this range.") : h("table", {}, h("caption", {class: "away"}, this.info.title),
 			this.head(columns), body));
 		const more = this.shape.more.length - columns.length;
 
@@ -191,7 +202,7 @@ class Table {
 	}
 
 	drawFoot(n, shown) {
-		const left = this.info.told > this.rows.length && !this.info.part ? this.info.told - this.rows.length : 0;
+		const left = this.info.told > this.whole.length && !this.info.part && this.rows === this.whole ? this.info.told - this.whole.length : 0;
 
 		this.foot.replaceChildren();
 		if (shown < n || this.all && n > FIRST_ROWS)

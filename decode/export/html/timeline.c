@@ -6,8 +6,12 @@
 #include <inttypes.h>
 #include "decode/base/hash.h"
 #include "decode/export/html/pack.h"
+#include "decode/calls/args.h"
+#include "decode/calls/executable_graphs.h"
+#include "decode/calls/roles.h"
 #include "decode/export/events.h"
 #include "decode/query/nvtx_names.h"
+#include "decode/trace/demangled_names.h"
 #include "decode/cli/table.h"
 #include "decode/analysis/call_text.h"
 #include "decode/report/core/report.h"
@@ -18,10 +22,11 @@
 /* Kinds of events and their numbers, as track.js reads them. Times are ns; AT is relative to the AT
  * of the previous event. */
 enum page_event_kind {
-	PROCESS = 1, /* pid, name */
+	PROCESS = 1, /* pid, name, when it was last seen (ns) or -1 */
 	THREAD, /* thread, name */
 	CHANNEL, /* channel, name */
-	CALL, /* thread, at, length or -1, name, kernel, failed, flow, submissions; a detail */
+	CALL, /* thread, at, length or -1, name, kernel, flags (enum call_flag), flow, submissions;
+	       * a detail */
 	SUBMISSION, /* channel, at, name, flow, number, thread, entries, bytes, pending or -1, what
 		       it does; a detail: its site */
 	RELEASE, /* channel, at, number */
@@ -30,6 +35,25 @@ enum page_event_kind {
 	MARK, /* thread, at, name, domain; a detail */
 	GPU, /* channel, at, length, name, flow, number, give, brief; a detail: its note */
 	MEMORY, /* at, bytes */
+	GROUP, /* name of an entry point, name of its group; once for each */
+	COPY, /* of the call before: its kind as in format_copy_kind(), bytes, done at its return */
+	NODES, /* in a version of a graph, numbered from 1: name of the kernel, how many, enum
+		* node_kind */
+	GRAPH, /* of the call before: the version that it launched; 0: not on the page */
+};
+
+/* In which column --by-kernel counts a node's launches. */
+enum node_kind {
+	OF_CAPTURE,
+	OF_NODES,
+	OF_UNKNOWN,
+	CONDITIONAL,
+};
+
+enum call_flag {
+	FAILED = 1,
+	CAPTURED = 2, /* into a graph */
+	LAUNCHES = 4, /* a kernel */
 };
 
 struct page_name {
@@ -43,12 +67,22 @@ struct seen_key {
 	bool told;
 };
 
+/* The state of an executable graph when it was launched last. */
+struct launched_graph {
+	uint32_t index; /* its key */
+	uint32_t nodes, version;
+	uint64_t updates, changes;
+};
+
 struct page_timeline {
 	struct nvs_html_pack names, events, details;
 	struct nvs_html_left_out *left;
 	struct page_name *known;
 	uint32_t nnames, other; /* OTHER: number of the name for all that did not fit */
 	struct nvs_rows seen; /* threads and channels of the current trace that were written */
+	struct nvs_rows graphs; /* of the current trace */
+	uint32_t nversions;
+	uint64_t nnodes; /* of all versions */
 	uint64_t tags, nevents;
 	bool timed; /* the trace has a clock; else it has no events */
 	int64_t at; /* AT of the previous event */
@@ -183,6 +217,13 @@ static void put_thread(const struct nvs_event_stream *w, uint32_t thread)
 	NUMBERS(state_of(w), THREAD, thread, name_number(state_of(w), text));
 }
 
+/* The group decides the colour of an entry point's calls. */
+static void put_group(struct page_timeline *t, uint32_t name, const struct nvs_call *call)
+{
+	if (is_new(t, 2ull << 32 | name))
+		NUMBERS(t, GROUP, name, name_number(t, nvs_call_group_name(nvs_call_group(call))));
+}
+
 static void put_channel(const struct nvs_event_stream *w, uint32_t channel)
 {
 	char room[128];
@@ -198,25 +239,131 @@ static void put_channel(const struct nvs_event_stream *w, uint32_t channel)
 static int on_begin(struct nvs_event_stream *w)
 {
 	struct page_timeline *t = state_of(w);
+	const struct nvs_trace *trace = w->source->trace;
+	int64_t end;
 
 	nvs_rows_free(&t->seen, NULL);
 	t->seen = NVS_ROWS(struct seen_key, key);
+	nvs_rows_free(&t->graphs, NULL);
+	t->graphs = NVS_ROWS(struct launched_graph, index);
 	t->timed = w->timed;
 	NUMBERS(t, PROCESS, w->pid, name_number(t, w->name));
+	if (!t->timed || !nvs_clock_since_start(trace, nvs_trace_session(trace)->last_time, &end))
+		put_number(t, -1);
+	else
+		put_number(t, end + w->clock->shift);
 	return status_of(t);
+}
+
+/* What a row of --memcpy is made of, separated by bars. */
+static void format_copy_kind(char text[128], const struct nvs_copy_kind *k)
+{
+	bool sized = k->class != NVS_COPY_NO_CLASS;
+	int gpu[2] = {k->from_gpu == NVS_NONE ? -1 : (int)k->from_gpu,
+		      k->to_gpu == NVS_NONE ? -1 : (int)k->to_gpu};
+
+	snprintf(text, 128, "%s|%s|%s|%" PRIu64 "|%d|%d", nvs_copy_direction_name(k->direction),
+		 nvs_copy_memory_name(k), nvs_copy_way_name(k->mode),
+		 sized ? UINT64_C(1) << k->class : 0, gpu[0], gpu[1]);
+}
+
+static void put_copy(struct page_timeline *t, const struct nvs_call *call,
+		     const struct nvs_event_copy *copy)
+{
+	char text[128];
+
+	format_copy_kind(text, &copy->kind);
+	NUMBERS(t, COPY, name_number(t, text), copy->ends.bytes,
+		nvs_copy_returns_done(call, &copy->ends, copy->kind.mode));
+}
+
+static enum node_kind kind_of_node(const struct nvs_exec *exec, const struct nvs_graph_node *node)
+{
+	if (node->flags & NVS_NODE_CONDITIONAL)
+		return CONDITIONAL;
+	return exec->origin == NVS_GRAPH_FROM_CAPTURE ? OF_CAPTURE
+	       : exec->origin == NVS_GRAPH_FROM_NODES ? OF_NODES
+						      : OF_UNKNOWN;
+}
+
+/* Kernels of the graph as it is now; equal ones that follow each other are counted. */
+static void put_nodes(struct nvs_event_stream *w, const struct nvs_exec *exec)
+{
+	struct page_timeline *t = state_of(w);
+	uint32_t name = 0, n = 0;
+	enum node_kind kind = OF_UNKNOWN;
+
+	for (uint32_t i = 0; i < exec->nnodes; i++) {
+		const struct nvs_graph_node *node = exec->nodes + i;
+		const struct nvs_kernel *k;
+		uint32_t own;
+
+		if (node->type || node->flags & NVS_NODE_DISABLED)
+			continue;
+		k = nvs_handles_get_kernel(w->handles, node->function);
+		own = k && *k->name ? name_number(t, nvs_demangled_name(w->source->trace, k->name))
+				    : 0;
+		if (n && (own != name || kind_of_node(exec, node) != kind)) {
+			NUMBERS(t, NODES, t->nversions, name, n, kind);
+			n = 0;
+		}
+		name = own;
+		kind = kind_of_node(exec, node);
+		n++;
+	}
+	if (n)
+		NUMBERS(t, NODES, t->nversions, name, n, kind);
+}
+
+/* Writes the nodes only if they have changed since the last launch. Returns the version, or 0. */
+static uint32_t graph_version(struct nvs_event_stream *w, const struct nvs_exec *exec)
+{
+	struct page_timeline *t = state_of(w);
+	struct launched_graph *g = nvs_rows_at(&t->graphs, &exec->index);
+
+	if (!g || (g->version && g->nodes == exec->nnodes && g->updates == exec->updates &&
+		   g->changes == exec->changes))
+		return g ? g->version : 0;
+	t->nnodes += exec->nnodes;
+	if (t->nnodes > NVS_HTML_NODES)
+		return g->version = 0;
+	*g = (struct launched_graph){exec->index, exec->nnodes, ++t->nversions, exec->updates,
+				     exec->changes};
+	put_nodes(w, exec);
+	return g->version;
+}
+
+static void put_graph(struct nvs_event_stream *w, const struct nvs_call *call)
+{
+	const struct nvs_exec *exec;
+	uint64_t handle;
+
+	if (call->api->group != NVS_CALL_GROUP_GRAPH_LAUNCH || call->result || !call->end ||
+	    call->flags & NVS_CALL_CAPTURED || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
+		return;
+	exec = nvs_handles_get_exec(w->handles, handle);
+	NUMBERS(state_of(w), GRAPH, exec ? graph_version(w, exec) : 0);
 }
 
 static int on_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
 	struct page_timeline *t = state_of(w);
+	uint32_t name = name_number(t, c->name);
 	char text[NVS_CALL_TEXT_BYTES];
 
 	put_thread(w, c->call->thread);
+	put_group(t, name, c->call);
 	if (!begin_event(t, CALL, c->call->thread, c->begin))
 		return 0;
 	put_number(t, c->ended ? c->end - c->begin : -1);
-	NUMBERS(t, name_number(t, c->name), name_number(t, c->kernel), c->ended && c->call->result,
+	NUMBERS(t, name, name_number(t, c->kernel),
+		(c->ended && c->call->result ? FAILED : 0) |
+			(c->call->flags & NVS_CALL_CAPTURED ? CAPTURED : 0) |
+			(c->launched ? LAUNCHES : 0),
 		c->flow % FLOW, c->call->uncounted ? 0 : c->call->asked_submissions);
+	if (c->copy)
+		put_copy(t, c->call, c->copy);
+	put_graph(w, c->call);
 	nvs_call_text(text, w->source, w->handles, c->call);
 	put_detail(t, text);
 	return status_of(t);
@@ -296,6 +443,7 @@ static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 }
 
 static const struct nvs_event_sink walker = {
+	.copies = true,
 	.begin = on_begin,
 	.call = on_call,
 	.submission = on_submission,
@@ -331,6 +479,7 @@ int nvs_html_print_timeline(struct nvs_run *run, struct nvs_html_left_out *left)
 	r = r < 0 ? r : end;
 	end = nvs_html_pack_end(&t.details);
 	nvs_rows_free(&t.seen, NULL);
+	nvs_rows_free(&t.graphs, NULL);
 	free_names(&t);
 	return r < 0 ? r : end;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The timeline: layout and drawing. moves.js has its navigation. */
+/* The timeline: drawing. lanes.js has its layout, moves.js its navigation. */
 
-const LANE = 17, GAP = 7, RULER = 22, HEAD = 24, COUNTER = 26, LEAST_NS = 20;
+const LANE = 17, GAP = 7, RULER = 24, HEAD = 24, COUNTER = 32, MAP = 46, LEAST_NS = 20;
 
 class Timeline {
 	constructor(events, pick) {
@@ -17,29 +17,16 @@ class Timeline {
 		this.canvas = $("canvas");
 		this.map = $("map");
 		this.place();
+		this.putLegend();
 		this.listen();
 		new ResizeObserver(() => { this.place(); this.draw(); }).observe($("tracks"));
 	}
 
-	/* Computes the positions of tracks. */
-	place() {
-		this.width = $("tracks").clientWidth;
-		this.gutter = this.width < 700 ? 92 : 190;
-		let y = RULER;
-
-		for (const t of this.tracks) {
-			t.y = y;
-			t.hidden = Boolean(t.in) && this.folded.has(t.in);
-			t.above = t.counter && !this.folded.has(t) ? COUNTER : 0;
-			t.height = t.hidden ? 0 : t.head ? HEAD : t.above + (this.folded.has(t) ? LANE : t.lanes.length * LANE) + GAP;
-			y += t.height;
-		}
-		this.height = Math.max(y + 4, 60);
-		this.canvas.style.height = `${this.height}px`;
-	}
-
 	x(t) { return this.gutter + (t - this.from) / (this.to - this.from) * (this.width - this.gutter); }
 	at(x) { return this.from + (x - this.gutter) / (this.width - this.gutter) * (this.to - this.from); }
+	/* From the position of a track to that on the canvas, which stays where it is; and back. */
+	down(t) { return t.pinned ? 0 : -$("tracks").scrollTop; }
+	placeAt(y) { return y < this.fixed ? y : y + $("tracks").scrollTop; }
 
 	/* ---- drawing ---- */
 
@@ -55,75 +42,99 @@ class Timeline {
 		g.font = "11px system-ui, -apple-system, sans-serif";
 		g.textBaseline = "middle";
 		this.drawGrid(g);
-		g.save();
-		g.beginPath();
-		g.rect(this.gutter, RULER, this.width - this.gutter, this.height);
-		g.clip();
-		for (const t of this.tracks)
-			if (!t.hidden)
-				this.drawTrack(g, t);
-		this.drawFlow(g);
-		this.drawMarked(g);
-		g.restore();
-		this.drawLabels(g);
+		this.drawTracks(g, false, this.fixed, this.height);
+		this.drawTracks(g, true, RULER, this.fixed);
+		this.within(g, RULER, this.height, () => { this.drawFlow(g); this.drawMarked(g); });
 		this.drawMap();
 		$("span").textContent = `${inTime(this.to - this.from)} from ${inSeconds(Math.max(0, this.from))}`;
 		this.took = performance.now() - began;
 	}
 
+	within(g, top, bottom, what) {
+		g.save();
+		g.beginPath();
+		g.rect(this.gutter, top, this.width - this.gutter, Math.max(0, bottom - top));
+		g.clip();
+		what();
+		g.restore();
+	}
+
+	drawTracks(g, pinned, top, bottom) {
+		this.within(g, top, bottom, () => {
+			for (const t of this.tracks) {
+				const y = t.y + this.down(t);
+
+				if (t.hidden || Boolean(t.pinned) !== pinned || y > bottom || y + t.height < top)
+					continue;
+				this.drawTrack(g, t, y);
+				g.strokeStyle = pinned && t.y + t.height === this.fixed ? ink.dim : ink.faint;
+				g.beginPath();
+				g.moveTo(this.gutter, Math.round(y + t.height - 1) + 0.5);
+				g.lineTo(this.width, Math.round(y + t.height - 1) + 0.5);
+				g.stroke();
+			}
+		});
+	}
+
+	/* Ticks at 1, 2 or 5 of a power of ten, with a few smaller ones between them. */
 	drawGrid(g) {
-		const room = this.width - this.gutter, wanted = (this.to - this.from) / Math.max(2, room / 130);
-		const power = 10 ** Math.floor(Math.log10(wanted)), step = [1, 2, 5, 10].find((n) => n * power >= wanted) * power;
+		const {step, parts} = niceStep((this.to - this.from) / Math.max(2, (this.width - this.gutter) / 130)), small = step / parts;
 
 		g.fillStyle = ink.dim;
-		for (let t = Math.ceil(this.from / step) * step; t < this.to; t += step) {
-			const x = Math.round(this.x(t)) + 0.5;
+		for (let i = Math.ceil(this.from / small); i * small < this.to; i++) {
+			const t = i * small, x = Math.round(this.x(t)) + 0.5, large = i % parts === 0;
 
 			if (x < this.gutter)
 				continue;
-			g.strokeStyle = ink.faint;
+			g.strokeStyle = large ? ink.faint : ink.line;
 			g.beginPath();
-			g.moveTo(x, RULER - 6);
-			g.lineTo(x, this.height);
+			g.moveTo(x, RULER - (large ? 8 : 4));
+			g.lineTo(x, large ? this.height : RULER);
 			g.stroke();
-			const words = this.tick(t, step);
+			const words = large ? tick(t, step) : "";
 
-			if (x + 4 + g.measureText(words).width < this.width)
+			if (large && x + 4 + g.measureText(words).width < this.width)
 				g.fillText(words, x + 4, 10);
 		}
 		g.strokeStyle = ink.line;
 		g.beginPath();
 		g.moveTo(0, RULER - 0.5);
 		g.lineTo(this.width, RULER - 0.5);
+		g.moveTo(this.gutter - 0.5, 0);
+		g.lineTo(this.gutter - 0.5, this.height);
 		g.stroke();
 	}
 
-	tick(t, step) {
-		const unit = step >= 1e8 ? [1e9, "s"] : step >= 1e5 ? [1e6, "ms"] : step >= 100 ? [1e3, "µs"] : [1, "ns"];
-
-		return `${(t / unit[0]).toFixed(Math.max(0, Math.ceil(-Math.log10(step / unit[0]) - 1e-9)))} ${unit[1]}`;
-	}
-
-	drawTrack(g, t) {
-		const visible = $("tracks");
-
-		if (t.y > visible.scrollTop + visible.clientHeight + 400 && !this.printing)
-			return;
+	drawTrack(g, t, y) {
 		if (t.above || t.kind === "memory")
-			this.drawCounter(g, t);
+			this.drawCounter(g, t, y);
 		t.lanes.forEach((lane, i) => {
 			if (!this.folded.has(t) || i === 0)
-				this.drawLane(g, lane, t.y + t.above + i * LANE);
+				this.drawLane(g, lane, y + t.above + i * LANE);
 		});
 	}
 
-	drawCounter(g, t) {
-		const base = t.y + COUNTER - 2, rise = (COUNTER - 6) / Math.max(1, t.counter.most);
+	/* A line over a light area, which no work looks like. */
+	drawCounter(g, t, y) {
+		const base = y + COUNTER - 3, rise = (COUNTER - 9) / Math.max(1, t.counter.most), colour = t.kind === "memory" ? ink.deep[1] : ink.dim;
+		let before = base;
 
-		g.fillStyle = ink.hue[t.kind === "memory" ? 1 : 8];
-		for (const [x, width, value] of counterBoxes(t.counter, this.from, this.to, this.gutter, this.width))
-			if (value > 0)
-				g.fillRect(x, base - value * rise, width, value * rise);
+		g.fillStyle = g.strokeStyle = colour;
+		g.beginPath();
+		for (const [x, width, value] of counterBoxes(t.counter, this.from, this.to, this.gutter, this.width)) {
+			const top = Math.round(base - value * rise) + 0.5;
+
+			g.globalAlpha = 0.13;
+			g.fillRect(x, top, width, base - top);
+			if (value > 0 || before < base) {
+				g.moveTo(x, before);
+				g.lineTo(x, top);
+				g.lineTo(x + width, top);
+			}
+			before = top;
+		}
+		g.globalAlpha = 1;
+		g.stroke();
 	}
 
 	drawLane(g, lane, y) {
@@ -150,17 +161,10 @@ class Timeline {
 
 	/* DEEP: a dark colour, for events too thin to see in a light one. */
 	shade(e, deep) {
-		return this.events.kind[e] === KIND.CALL && this.events.flag[e] ? ink.bad : (deep ? ink.deep : ink.hue)[this.hue(e)];
+		return this.failed(e) ? ink.bad : (deep ? ink.deep : ink.hue)[SORTS[this.events.sort(e)][1]];
 	}
 
-	hue(e) {
-		const ev = this.events, name = ev.x[e] && ev.kind[e] !== KIND.BEGIN && ev.kind[e] !== KIND.MARK ? ev.x[e] : ev.name[e];
-
-		this.hues = this.hues || new Int8Array(ev.names.length).fill(-1);
-		if (this.hues[name] < 0)
-			this.hues[name] = hueOf(ev.names[name].replace(/\d+/g, ""));
-		return this.hues[name];
-	}
+	failed(e) { return this.events.kind[e] === KIND.CALL && (this.events.flag[e] & FLAG.FAILED) > 0; }
 
 	drawSpeck(g, e, x, y, count, busy, ids, i, j) {
 		let shown = e;
@@ -179,16 +183,18 @@ class Timeline {
 	}
 
 	drawBox(g, e, x0, x1, y) {
-		const width = Math.max(1, x1 - x0 - 0.6), dim = this.match && !this.match[e];
+		const width = Math.max(1, x1 - x0 - 0.6), dim = this.match && !this.match[e], open = Number.isNaN(this.events.end[e]);
 
-		g.globalAlpha = dim ? 0.25 : Number.isNaN(this.events.end[e]) ? 0.6 : 1;
+		g.globalAlpha = dim ? 0.25 : 1;
 		g.fillStyle = this.shade(e);
 		g.fillRect(x0, y + 1, width, LANE - 3);
-		g.globalAlpha = dim ? 0.5 : 1;
-		if (width > 26) {
-			g.fillStyle = this.events.flag[e] && this.events.kind[e] === KIND.CALL ? ink.paper : ink.onHue;
-			g.fillText(cut(g, this.events.title(e), width - 8), x0 + 4, y + LANE / 2);
-		}
+		g.globalAlpha = 1;
+		const words = width <= 26 ? "" : cut(g, this.events.title(e) + (open ? this.events.kind[e] === KIND.CALL ? ": did not return" : ": did not end" : ""), width - 8);
+
+		g.fillStyle = dim ? ink.dim : this.failed(e) ? ink.paper : ink.onHue;
+		g.fillText(words, x0 + 4, y + LANE / 2);
+		if (open)
+			this.drawOpen(g, x0 + (words ? g.measureText(words).width + 10 : 0), y, x0 + width);
 		g.globalAlpha = 1;
 		if (e === this.chosen)
 			this.outline(g, x0, y, width);
@@ -201,29 +207,21 @@ class Timeline {
 		g.lineWidth = 1;
 	}
 
-	drawLabels(g) {
-		g.fillStyle = ink.panel;
-		g.fillRect(0, RULER, this.gutter, this.height);
-		g.strokeStyle = ink.line;
+	/* Hatched where its name leaves room. */
+	drawOpen(g, x, y, end) {
+		g.save();
 		g.beginPath();
-		g.moveTo(this.gutter - 0.5, 0);
-		g.lineTo(this.gutter - 0.5, this.height);
-		g.stroke();
-		for (const t of this.tracks.filter((one) => !one.hidden)) {
-			const folds = t.group || t.lanes.length > 1 || t.above || this.folded.has(t);
-			const middle = t.y + (t.head ? HEAD / 2 : t.above ? COUNTER / 2 + 4 : t.kind === "memory" ? COUNTER / 2 : LANE / 2);
-
-			g.fillStyle = t.head && !t.group ? ink.text : ink.dim;
-			g.font = `${t.head && !t.group ? "600 " : ""}11.5px system-ui, -apple-system, sans-serif`;
-			if (folds)
-				g.fillText(this.folded.has(t) ? "▸" : "▾", 6, middle);
-			g.fillText(cut(g, this.gutter < 100 ? t.short : t.plain, this.gutter - 26), t.head && !t.group ? 8 : 19, middle);
-			g.strokeStyle = ink.faint;
-			g.beginPath();
-			g.moveTo(0, Math.round(t.y + t.height - 3) + 0.5);
-			g.lineTo(this.width, Math.round(t.y + t.height - 3) + 0.5);
-			g.stroke();
+		g.rect(x, y + 1, Math.max(0, end - x), LANE - 3);
+		g.clip();
+		g.strokeStyle = ink.bad;
+		g.lineWidth = 1.5;
+		g.beginPath();
+		for (let at = x - LANE; at < end; at += 7) {
+			g.moveTo(at, y + LANE);
+			g.lineTo(at + LANE, y);
 		}
+		g.stroke();
+		g.restore();
 	}
 
 	/* Arrows from a call to its submissions and their GPU work. */
@@ -264,32 +262,52 @@ class Timeline {
 		g.fillRect(b, RULER, 1, this.height);
 		const words = inTime(this.marked[1] - this.marked[0]);
 
-		g.fillText(words, (a + b - g.measureText(words).width) / 2, RULER + 9);
+		g.fillText(words, Math.max(this.gutter + 4, Math.min(this.width - g.measureText(words).width - 4, (a + b - g.measureText(words).width) / 2)), this.height - 10);
 	}
 
-	/* The overview: the whole run, and the visible part of it. */
+	/* The overview: the whole run with its own scale, the visible part of it, and the selected range. */
 	drawMap() {
-		const box = this.map.getBoundingClientRect(), g = fitCanvas(this.map, box.width, 34);
+		const box = this.map.getBoundingClientRect(), g = fitCanvas(this.map, box.width, MAP), base = MAP - 16;
 		const x = (t) => this.gutter + (t - this.home) / (this.end - this.home) * (this.width - this.gutter);
 
 		if (this.counted !== this.width) {
 			this.counted = this.width;
 			this.density = density(this.events, this.home, this.end, Math.ceil(this.width - this.gutter));
 		}
-		g.clearRect(0, 0, box.width, 34);
-		g.fillStyle = ink.hue[8];
-		this.density.forEach((d, i) => g.fillRect(this.gutter + i, 32 - d * 26, 1, d * 26));
+		g.clearRect(0, 0, box.width, MAP);
+		g.fillStyle = ink.deep[8];
+		this.density.forEach((d, i) => g.fillRect(this.gutter + i, base - d * (base - 4), 1, d * (base - 4)));
 		g.fillStyle = ink.dim;
 		g.font = "11px system-ui, sans-serif";
 		g.textBaseline = "middle";
-		g.fillText(this.gutter > 100 ? "the whole run" : "all", 8, 17);
+		g.fillText(this.gutter > 150 ? "whole run: events" : "whole run", 10, base / 2);
+		const {step} = niceStep((this.end - this.home) / Math.max(2, (this.width - this.gutter) / 130));
+
+		for (let t = Math.ceil(this.home / step) * step; t < this.end; t += step)
+			if (x(t) + g.measureText(tick(t, step)).width + 6 < this.width)
+				g.fillText(tick(t, step), x(t) + 4, MAP - 8);
 		g.fillStyle = ink.accent;
-		g.globalAlpha = 0.14;
-		g.fillRect(x(this.from), 0, Math.max(2, x(this.to) - x(this.from)), 34);
-		g.globalAlpha = 1;
-		g.fillRect(x(this.from), 0, 1.5, 34);
-		g.fillRect(Math.max(x(this.to), x(this.from) + 2) - 1.5, 0, 1.5, 34);
+		for (const [from, to] of [[this.from, this.to], ...(this.marked ? [this.marked] : [])]) {
+			g.globalAlpha = 0.14;
+			g.fillRect(x(from), 0, Math.max(2, x(to) - x(from)), base);
+			g.globalAlpha = 1;
+			g.fillRect(x(from), 0, 1.5, base);
+			g.fillRect(Math.max(x(to), x(from) + 2) - 1.5, 0, 1.5, base);
+		}
 	}
+}
+
+/* At least WANTED: a step between labels, and into how many parts it is divided. */
+function niceStep(wanted) {
+	const power = 10 ** Math.floor(Math.log10(wanted)), n = [1, 2, 5, 10].find((one) => one * power >= wanted * 0.999999);
+
+	return {step: n * power, parts: n === 2 ? 4 : 5};
+}
+
+function tick(t, step) {
+	const unit = step >= 1e8 ? [1e9, "s"] : step >= 1e5 ? [1e6, "ms"] : step >= 100 ? [1e3, "µs"] : [1, "ns"];
+
+	return `${(t / unit[0]).toFixed(Math.max(0, Math.ceil(-Math.log10(step / unit[0]) - 1e-9)))} ${unit[1]}`;
 }
 
 function cut(g, text, room) {

@@ -5,11 +5,32 @@
  * that the busy time of any range costs two binary searches.
  */
 
-const KIND = {PROCESS: 1, THREAD: 2, CHANNEL: 3, CALL: 4, SUBMISSION: 5, RELEASE: 6, BEGIN: 7, END: 8, MARK: 9, GPU: 10, MEMORY: 11};
+const KIND = {PROCESS: 1, THREAD: 2, CHANNEL: 3, CALL: 4, SUBMISSION: 5, RELEASE: 6, BEGIN: 7, END: 8, MARK: 9, GPU: 10, MEMORY: 11, GROUP: 12, COPY: 13, NODES: 14, GRAPH: 15};
+const FLAG = {FAILED: 1, CAPTURED: 2, LAUNCHES: 4}; /* of calls */
 const MOST_LANES = 24;
 
-/* How many numbers follow the kind of each event. */
-const TAKES = [0, 2, 2, 2, 8, 10, 3, 6, 3, 4, 8, 2];
+/* How many numbers follow the kind of each event; and which kinds begin with a time. */
+const TAKES = [0, 3, 2, 2, 8, 10, 3, 6, 3, 4, 8, 2, 2, 3, 4, 1];
+const isTimed = (kind) => kind > KIND.CHANNEL && kind < KIND.GROUP;
+
+/* What an event does, which decides its colour: words, hue, groups of entry points. */
+const SORTS = [["kernels", 0, "launch", "graph-launch"], ["copies, memsets", 2, "copy", "memset"], ["memory", 1, "memory"], ["waits", 4, "sync"],
+	["contexts, modules", 9, "context", "module", "resolve"], ["graphs, capture", 5, "graph", "capture"], ["streams, events", 6, "stream", "event", "host"],
+	["NVTX ranges", 7], ["other", 8]];
+const RANGES = SORTS.length - 2, OTHER = SORTS.length - 1;
+
+function sortOfGroup(group) {
+	const sort = SORTS.findIndex((s) => s.includes(group, 2));
+
+	return sort < 0 ? OTHER : sort;
+}
+
+/* Of a submission's operations, or the name of GPU work: "2 kernels", "copy HtoD", "step(float*)". */
+function sortOfWork(words) {
+	if (words === "" || /^(\d+ )?(upload|acquire|release)s?\b/.test(words))
+		return OTHER;
+	return /^copy( \w+)?$|^(\d+ )?((engine|inline|macro) cop(y|ies)|memsets?)\b/.test(words) ? 1 : 0;
+}
 
 class Events {
 	/* ROOM: expected number of events. */
@@ -22,6 +43,11 @@ class Events {
 		this.processes = [];
 		this.tracks = [];
 		this.begun = new Map();
+		this.waiting = new Map(); /* flow: the latest submission of a call that has not come */
+		this.sorts = new Uint8Array(this.names.length).fill(OTHER); /* of entry points, by name */
+		this.copies = []; /* four numbers for each: its call, its kind (a name), bytes, done at its return */
+		this.graphs = [[]]; /* three numbers for each run of equal kernels: name, how many, NODE_COLUMNS; by version */
+		this.launches = []; /* two numbers for each: its call, the version */
 		this.last = 0;
 		this.first = Infinity;
 	}
@@ -33,7 +59,7 @@ class Events {
 		for (const [key, Type] of [["kind", Uint8Array], ["begin", Float64Array], ["end", Float64Array],
 			["name", Uint32Array], ["x", Uint32Array], ["flow", Float64Array], ["number", Float64Array],
 			["bytes", Float64Array], ["entries", Uint32Array], ["pending", Int32Array], ["flag", Uint8Array],
-			["detail", Int32Array], ["track", Uint32Array], ["process", Uint16Array], ["seen", Float64Array]]) {
+			["detail", Int32Array], ["track", Uint32Array], ["process", Uint16Array], ["seen", Float64Array], ["thread", Uint32Array], ["call", Int32Array]]) {
 			const grown = new Type(room);
 
 			if (this[key])
@@ -55,6 +81,7 @@ class Events {
 		this.detail[i] = -1;
 		this.pending[i] = -1;
 		this.seen[i] = NaN;
+		this.call[i] = -1;
 		this.process[i] = this.processes.length - 1;
 		this.track[i] = track.index;
 		track.events.push(i);
@@ -103,7 +130,7 @@ class Events {
 		let at = 0;
 
 		for (let i = 0; i < n; i += 1 + TAKES[v[i]]) {
-			if (v[i] > KIND.CHANNEL)
+			if (isTimed(v[i]))
 				at += v[v[i] === KIND.MEMORY ? i + 1 : i + 2];
 			this.take(v, i, at);
 		}
@@ -115,7 +142,8 @@ class Events {
 
 		switch (v[i]) {
 		case KIND.PROCESS:
-			this.processes.push({pid: v[i + 1], name: this.names[v[i + 2]], tracks: new Map(), named: new Map(), submissions: new Map(), memory: []});
+			this.processes.push({pid: v[i + 1], name: this.names[v[i + 2]], end: v[i + 3], tracks: new Map(), named: new Map(), submissions: [], memory: []});
+			this.waiting.clear();
 			break;
 		case KIND.THREAD:
 			p.named.set(`thread ${v[i + 1]}`, this.names[v[i + 2]]);
@@ -128,23 +156,27 @@ class Events {
 			this.x[e] = v[i + 5];
 			this.flag[e] = v[i + 6];
 			this.flow[e] = v[i + 7];
+			this.setCall(e, v[i + 7]);
 			this.entries[e] = v[i + 8];
 			this.detail[e] = this.details++;
 			break;
 		case KIND.SUBMISSION:
 			e = this.add(KIND.SUBMISSION, this.trackOf("channel", v[i + 1]), at, 0, v[i + 3]);
 			this.flow[e] = v[i + 4];
+			if (v[i + 4])
+				this.chainToCall(e, v[i + 4]);
 			this.number[e] = v[i + 5];
+			this.thread[e] = v[i + 6];
 			this.entries[e] = v[i + 7];
 			this.bytes[e] = v[i + 8];
 			this.pending[e] = v[i + 9];
 			this.x[e] = v[i + 10];
 			this.flag[e] = 0;
 			this.detail[e] = this.details++;
-			p.submissions.set(v[i + 5], e);
+			p.submissions[v[i + 5]] = e;
 			break;
 		case KIND.RELEASE:
-			e = p.submissions.get(v[i + 3]);
+			e = p.submissions[v[i + 3]];
 			if (e !== undefined)
 				this.seen[e] = at;
 			this.last = Math.max(this.last, at);
@@ -179,13 +211,74 @@ class Events {
 		case KIND.MEMORY:
 			p.memory.push(at, v[i + 2]);
 			this.last = Math.max(this.last, at);
+			break;
+		case KIND.GROUP:
+			this.sorts[v[i + 1]] = sortOfGroup(this.names[v[i + 2]]);
+			break;
+		case KIND.COPY:
+			this.copies.push(this.n - 1, v[i + 1], v[i + 2], v[i + 3]);
+			break;
+		case KIND.NODES:
+			(this.graphs[v[i + 1]] = this.graphs[v[i + 1]] || []).push(v[i + 2], v[i + 3], v[i + 4]);
+			break;
+		case KIND.GRAPH:
+			this.launches.push(this.n - 1, v[i + 1]);
 		}
+	}
+
+	/* All packs were read: what did not end lasts until its process was last seen. */
+	finish() {
+		this.v = null;
+		for (let e = 0; e < this.n; e++)
+			if (Number.isNaN(this.end[e]))
+				this.last = Math.max(this.last, this.until(e));
+	}
+
+	/* A submission comes before the record of its call. Until then CALL chains those of one flow: -2 - the one before. */
+	chainToCall(e, flow) {
+		const before = this.waiting.get(flow);
+
+		this.call[e] = before === undefined ? -1 : -2 - before;
+		this.waiting.set(flow, e);
+	}
+
+	setCall(call, flow) {
+		for (let e = this.waiting.get(flow) ?? -1; e >= 0;) {
+			const before = -2 - this.call[e];
+
+			this.call[e] = call;
+			e = before;
+		}
+		this.waiting.delete(flow);
+	}
+
+	/* The call of a submission or of GPU work; -1: unknown. */
+	callOf(e) {
+		const submission = this.kind[e] === KIND.GPU ? this.submission(this.process[e] + 1, this.number[e]) : e;
+
+		return submission === undefined ? -1 : Math.max(-1, this.call[submission]);
+	}
+
+	/* Index in SORTS. */
+	sort(e) {
+		const kind = this.kind[e];
+
+		if (kind === KIND.BEGIN || kind === KIND.MARK)
+			return RANGES;
+		if (kind === KIND.CALL)
+			return this.sorts[this.name[e]];
+		const name = kind === KIND.GPU ? this.name[e] : this.x[e];
+
+		this.works = this.works || new Int8Array(this.names.length).fill(-1);
+		if (this.works[name] < 0)
+			this.works[name] = this.sorts[name] < OTHER ? this.sorts[name] : sortOfWork(this.names[name]);
+		return this.works[name];
 	}
 
 	submission(process, number) {
 		const p = this.processes[process - 1];
 
-		return p && p.submissions.get(number);
+		return p && p.submissions[number];
 	}
 
 	/* Text to search: the name, and the kernel of a launch. */
@@ -244,9 +337,13 @@ class Lane {
 	}
 }
 
-/* End of an event; one that did not end lasts to the end of the trace. */
+/* End of an event; one that did not end lasts until its process was last seen. */
 Events.prototype.until = function (e) {
-	return Number.isNaN(this.end[e]) ? Math.max(this.last, this.begin[e]) : this.end[e];
+	if (!Number.isNaN(this.end[e]))
+		return this.end[e];
+	const {end} = this.processes[this.process[e]];
+
+	return Math.max(end < 0 ? this.last : end, this.begin[e]);
 };
 
 /* Sorted by begin, enclosing events first; each goes into the first free lane. */
@@ -287,11 +384,11 @@ function laidTracks(events) {
 		if (events.processes.length > 1)
 			tracks.push({head: true, label: p.name, lanes: [], kind: "process"});
 		if (p.memory.length > 2)
-			tracks.push({kind: "memory", label: "device memory", counter: steps(p.memory), lanes: []});
+			tracks.push({kind: "memory", label: "device memory", counter: steps(endAt(p, p.memory)), scale: inBytes, lanes: []});
 		const quiet = quietChannels(of);
 		const group = quiet.size > 3 ? {head: true, group: true, label: `${quiet.size} quieter channels`, lanes: [], kind: "group"} : null;
-		const laid = of.map((t) => ({kind: t.kind, label: label(p, t), lanes: layLanes(events, t.events),
-			counter: t.kind === "channel" ? pendingOf(events, t) : null, in: group && quiet.has(t.id) && ORDER[t.kind] > 1 ? group : null}));
+		const laid = of.map((t) => ({kind: t.kind, label: label(p, t), lanes: layLanes(events, t.events), process: events.processes.indexOf(p), id: t.id,
+			counter: t.kind === "channel" ? pendingOf(events, t) : null, scale: (n) => many(n, "entry", "entries"), in: group && quiet.has(t.id) && ORDER[t.kind] > 1 ? group : null}));
 
 		tracks.push(...laid.filter((t) => !t.in), ...(group ? [group, ...laid.filter((t) => t.in)] : []));
 	}
@@ -341,7 +438,12 @@ function pendingOf(events, track) {
 	for (const e of track.events)
 		if (events.pending[e] >= 0)
 			flat.push(events.begin[e], events.pending[e]);
-	return flat.length > 2 ? steps(flat) : null;
+	return flat.length > 2 ? steps(endAt(events.processes[events.process[track.events[0]]], flat)) : null;
+}
+
+/* Nothing is known after the process was last seen. */
+function endAt({end}, flat) {
+	return end >= flat[flat.length - 2] ? flat.concat(end, 0) : flat;
 }
 
 /*

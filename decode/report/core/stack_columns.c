@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports by whole stacks: what their -s asks for, and stacks on a line. */
 #include <string.h>
+#include "decode/analysis/gpu_work.h"
 #include "decode/cli/sentence.h"
 #include "decode/report/core/stack_columns.h"
 
@@ -11,6 +12,10 @@ int nvs_run_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *each,
 
 	t->how |= run->n > 1 ? NVS_STACKS_PROCESS : 0;
 	nvs_stacks_begin(t, s, each, reader);
+	/* Sums of a sample would be a part of the time. */
+	if (run->report->needs & NVS_NEED_TIMED && run->second && nvs_trace_is_timed(s) &&
+	    !nvs_trace_is_sampled(s))
+		nvs_stacks_begin_timed(reader);
 	return 0;
 }
 
@@ -69,6 +74,7 @@ int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by)
 	if (!c)
 		return nvs_table_no_column(&table, sort);
 	*by = c->get == column_host_us_total   ? NVS_BY_TIME
+	      : c->get == column_gpu_us_total  ? NVS_BY_GPU_TIME
 	      : c->get == column_calls	       ? NVS_BY_CALLS
 	      : c->get == column_command_bytes ? NVS_BY_BYTES
 					       : NVS_BY_SUBMISSIONS;

@@ -31,7 +31,8 @@ void nvs_no_stack_print(struct nvs_out *out, const char *name);
 	COL(known, submissions, "subs", 0, 0, !(weight).uncounted, (weight).submissions)  \
 	COL(known, command_bytes, "cmd bytes", 0, 2, !(weight).uncounted, (weight).bytes) \
 	COL(nonzero, calls, "calls", 0, 3, (weight).calls)                                \
-	COL(us, host_us_total, "host us", 0, 1, (weight).timed, (weight).ns)
+	COL(us, host_us_total, "host us", 0, 1, (weight).timed, (weight).ns)              \
+	COL(us, gpu_us_total, "gpu us", IF_KNOWN, 1, (weight).gpu_timed, (weight).gpu_ns)
 
 /* Prints a stack on one line, outermost first, separated by ";", as flame graphs take it. */
 void nvs_stack_frame_fold(struct nvs_out *out, const struct nvs_stacks *t,

@@ -173,9 +173,10 @@ NVS_REPORT(stacks, .name = "stacks", .group = NVS_HOST_TIME, .place = 22,
 	   .man = "One block per distinct stack: its submissions, and its frames from the driver "
 		  "API outwards, each with its\nfile, and the calling source line if known. All "
 		  "frames of the program are shown, those inside libcuda and the\nruntime are not. "
-		  "Sorted by\n.BR \\-s :\nsubmissions, cmd bytes, calls or host us. In JSON and "
+		  "Sorted by\n.BR \\-s :\nsubmissions, cmd bytes, calls, host us or gpu us (of "
+		  "timing=work). In JSON and "
 		  "CSV a stack is one string, as in\n.BR \\-\\-export=folded .",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_TIMED, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), NVS_REPORT_SORT_COLUMNS(nvs_measure_columns),
 	   .state = sizeof(struct nvs_stacks), .each = sizeof(struct nvs_stacks_each),
 	   .begin = begin, .print = print, .free = nvs_run_stacks_free);

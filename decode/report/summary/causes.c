@@ -314,8 +314,9 @@ int nvs_causes_explain(struct nvs_causes *c, uint32_t needs)
 	int64_t ns;
 	int r = 0;
 
-	if (!nvs_trace_is_rereadable(s->trace))
+	if (c->explained || !nvs_trace_is_rereadable(s->trace))
 		return 0;
+	c->explained = true;
 	s->later |= needs;
 	if (has_unexplained(c))
 		r = explain_waits(c);

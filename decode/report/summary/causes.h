@@ -50,6 +50,7 @@ struct nvs_causes {
 	size_t ntimed, timed_room;
 	struct nvs_gpu_use gpu;
 	char *hang; /* sentences; NULL: nothing hangs */
+	bool explained; /* the page of --html prints a summary twice */
 };
 
 /* The call in flight that began first, if it is worth a finding; *NS: its time, -1: unknown; *N:

@@ -55,6 +55,7 @@ enum nvs_slot {
 	NVS_SLOT_LIVE,
 	NVS_SLOT_IMAGES,
 	NVS_SLOT_COUNTING,
+	NVS_SLOT_NOTED_CODE,
 	NVS_SLOTS = 16
 };
 void **nvs_slot(enum nvs_slot which);

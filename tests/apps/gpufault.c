@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpufault KIND HOW [THEN]: launches of which one faults, as the kernel's name says. The kinds are
- * below; none: no fault.
+ * gpufault KIND HOW [THEN [FATBIN]]: launches of which one faults, as the kernel's name says. The
+ * kinds are below; none: no fault.
  *
  *   HOW   direct; streams: the same kernel runs on four, all of which wait when it faults; graph=N:
  * in the middle of N nodes, on a stream of its own THEN  exit (the default), destroy: the context,
@@ -11,8 +11,11 @@
  * Prints "fault LAUNCH NODE ADDRESS": the number of the launch call, from 0, the node or -1, and
  * what is accessed; then the results of the call that waits and of the next one. Software GPU only.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "app.h"
 #include "tests/softgpu/gpu/builtin.h"
 
@@ -90,6 +93,38 @@ static void load(const char *name)
 	CK(cuModuleGetFunction(&bad, module, entry));
 	CK(cuMemAllocHost_v2((void **)&gate, 4096));
 	*gate = 0;
+}
+
+/* The fatbin in FILE, by a wrapper as the compiler makes it. */
+static void load_wrapped(const char *fatbin)
+{
+	struct {
+		uint32_t magic, version;
+		const void *fatbin;
+		void *unused;
+	} wrapper = {0x466243b1, 1, fatbin, NULL};
+	CUmodule module;
+
+	CK(cuModuleLoadFatBinary(&module, &wrapper));
+}
+
+/* Loads the fatbin in the file from where it is mapped, and from memory that is freed; and its
+ * first cubin from memory that gets other contents. */
+static void load_file(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	off_t bytes = lseek(fd, 0, SEEK_END);
+	char *mapped = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	char *copy = malloc((size_t)bytes);
+	CUmodule module;
+
+	EXPECT(mapped != MAP_FAILED && copy, "%s", path);
+	load_wrapped(mapped);
+	memcpy(copy, mapped, (size_t)bytes);
+	load_wrapped(copy);
+	CK(cuModuleLoadData(&module, copy + 80));
+	memset(copy, 0, (size_t)bytes);
+	free(copy);
 }
 
 static int run_direct(void)
@@ -191,6 +226,8 @@ int main(int argc, char **argv)
 	CK(cuInit(0));
 	CK(cuCtxCreate_v2(&context, 0, 0));
 	load(name);
+	if (argc > 4)
+		load_file(argv[4]);
 	choose_address(name);
 	if (!strncmp(how, "graph=", 6)) {
 		number = run_graph(atoi(how + 6));

@@ -8,6 +8,7 @@
 /* LINK: preload/rm/faults.o preload/rm/publish.o */
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
+/* LINK: preload/base/proc_maps.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /* File descriptors, the filter before the lock, the arena, the lock itself, and the tables by
  * driver release. */

@@ -8,6 +8,7 @@
 /* LINK: preload/rm/faults.o preload/rm/publish.o */
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
+/* LINK: preload/base/proc_maps.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /* Structures whose form does not follow from the release, and calls in an unknown form. */
 #include "rm_fake.h"

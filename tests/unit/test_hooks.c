@@ -8,6 +8,7 @@
 /* LINK: preload/rm/faults.o preload/rm/publish.o */
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
+/* LINK: preload/base/proc_maps.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o preload/hooks/device.o preload/base/next.o */
 /* The exported hooks for a program without a GPU: results, errno and arguments are those of libc,
  * and nothing is tracked. The hooks are this program's own open, close, ... */

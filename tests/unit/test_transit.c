@@ -8,6 +8,7 @@
 /* LINK: preload/rm/faults.o preload/rm/publish.o */
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
+/* LINK: preload/base/proc_maps.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /* What other threads do while a call is in progress: it holds no lock, and removes only what
  * existed before it. */

@@ -296,6 +296,8 @@ void nvs_api_start(void);
 void nvs_api_store_early(const struct nvs_rec *rec);
 /* image.c: writes images that were loaded before the session into the trace. */
 void nvs_api_images_flush(void);
+/* fault_images.c: a kernel has faulted. Records code that was noted when it was loaded, once. */
+void nvs_api_record_noted_code(void);
 /* Writes the stored records into the trace, without CALLS only the ranges. */
 void nvs_api_early_flush(bool calls);
 /* Called by session.c once records can be written. */

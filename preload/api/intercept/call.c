@@ -649,8 +649,10 @@ static __attribute__((noinline, cold)) void check_error(uint32_t result)
 {
 	NVS_KEEP_ERRNO();
 
-	if (may_be_fault(result) && nvs_api_call_failed && is_live())
+	if (may_be_fault(result) && nvs_api_call_failed && is_live()) {
 		nvs_api_call_failed(result);
+		nvs_api_record_noted_code();
+	}
 }
 
 void nvs_api_leave(struct nvs_api_frame *frame)

@@ -12,7 +12,8 @@ struct nvs_maps_line {
 	const char *path; /* "": none */
 };
 
-/* Calls EACH for every line. Returns false, and calls nothing, if it cannot be read. Keeps errno. */
+/* Calls EACH for every line. Returns false, and calls nothing, if it cannot be read. Keeps errno.
+ */
 bool nvs_maps_read(void (*each)(void *arg, const struct nvs_maps_line *line), void *arg);
 
 #endif

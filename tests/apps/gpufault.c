@@ -108,18 +108,20 @@ static void load_wrapped(const char *fatbin)
 	CK(cuModuleLoadFatBinary(&module, &wrapper));
 }
 
-/* Loads the fatbin in the file from where it is mapped, and from memory that is freed; and its
- * first cubin from memory that gets other contents. */
+/* Loads the fatbin in the file from where it is mapped, and from memory that the program keeps or
+ * frees; and its first cubin from memory that gets other contents. */
 static void load_file(const char *path)
 {
 	int fd = open(path, O_RDONLY);
 	off_t bytes = lseek(fd, 0, SEEK_END);
 	char *mapped = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-	char *copy = malloc((size_t)bytes);
+	char *copy = malloc((size_t)bytes), *kept = malloc((size_t)bytes);
 	CUmodule module;
 
-	EXPECT(mapped != MAP_FAILED && copy, "%s", path);
+	EXPECT(mapped != MAP_FAILED && copy && kept, "%s", path);
 	load_wrapped(mapped);
+	memcpy(kept, mapped, (size_t)bytes);
+	load_wrapped(kept);
 	memcpy(copy, mapped, (size_t)bytes);
 	load_wrapped(copy);
 	CK(cuModuleLoadData(&module, copy + 80));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Without code=on the code that the program loads is recorded once a kernel has faulted, as far as
- * that costs next to nothing before: a fatbin that the compiler put into a program or library is noted
- * by its address, since it stays there as long as the file is mapped. Cubins that the program has in
- * its own memory, where it may free them, are copied up to a total of 8 MiB. Files are not read.
+ * that costs next to nothing before: a fatbin that the compiler put into a program or library is
+ * noted by its address, since it stays there as long as the file is mapped. Cubins that the program
+ * has in its own memory, where it may free them, are copied up to a total of 8 MiB. Files are not
+ * read.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -70,8 +71,7 @@ static bool add_load(const struct noted_load *l)
 	NVS_LOCK_SCOPE();
 	list = get_noted();
 	if (!list || list->recorded || list->n == MAX_NOTED ||
-	    l->copied > MAX_COPIED - list->copied ||
-	    !NVS_GROW(list->load, list->n, list->room, 64))
+	    l->copied > MAX_COPIED - list->copied || !NVS_GROW(list->load, list->n, list->room, 64))
 		return false;
 	list->copied += l->copied;
 	list->load[list->n++] = *l;

@@ -163,16 +163,15 @@ static struct nvs_page_fault *get_fault(struct nvs_page_file *file, uint32_t num
 
 static int read_faults(struct nvs_page_file *file)
 {
-	const uint8_t *rows;
-	uint32_t n, step;
+	struct raw_rows rows;
 	int r = read_table(file, NVS_LIVE_FAULTS, sizeof(struct nvs_live_fault), MAX_FAULTS, 0,
-			   &rows, &n, &step);
+			   &rows);
 
-	for (uint32_t i = 0; !r && i < n; i++) {
+	for (uint32_t i = 0; !r && i < rows.n; i++) {
 		struct nvs_live_fault row;
 		struct nvs_page_fault *f;
 
-		memcpy(&row, rows + (size_t)i * step, sizeof(row));
+		COPY_ROW(&row, &rows, i);
 		f = get_fault(file, row.number);
 		if (!f)
 			return -ENOMEM;

@@ -6,6 +6,8 @@
 #include "decode/cli/fault_names.h"
 #include "preload/base/fault_text.h"
 
+#define CUDA_ERROR_ASSERT 710
+
 void nvs_fault_format(const struct nvs_fault_facts *f, char *to, size_t room)
 {
 	snprintf(to, room, "%u,%u,%u,%u,%u,%" PRIu64, f->groups, f->number, f->channel, f->channels,
@@ -24,9 +26,15 @@ void nvs_fault_describe(const struct nvs_fault_facts *f, char *to, size_t room)
 	const struct nvs_fault_name *name = nvs_fault_name(f->number);
 	double after = (double)f->after_us * 1e-6;
 
+	/* An assertion ends no channel. The driver does, as soon as the context ends. */
+	if (f->error == CUDA_ERROR_ASSERT) {
+		snprintf(to, room, "an assertion of a kernel failed, seen %.3f s after the start",
+			 after);
+		return;
+	}
 	if (!f->groups) {
-		snprintf(to, room, "a kernel failed %.3f s after the start: error %u of CUDA%s",
-			 after, f->error, f->error == 710 ? ", a failed assertion" : "");
+		snprintf(to, room, "a kernel failed %.3f s after the start: error %u of CUDA",
+			 after, f->error);
 		return;
 	}
 	snprintf(to, room,

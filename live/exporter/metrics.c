@@ -203,8 +203,8 @@ static void report_faults(struct nvs_exposition *e, const struct nvs_exported_pr
 
 	for (uint32_t i = 0; i < p->page->nfaults; i++) {
 		snprintf(number, sizeof(number), "%u", p->page->faults[i].number);
-		nvs_exposition_add_count(e, p->common, p->page->faults[i].count.total, "number",
-					 number, NULL);
+		nvs_exposition_add(e, p->common, p->page->faults[i].count.total, "number", number,
+				   NULL);
 	}
 }
 

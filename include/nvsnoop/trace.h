@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 #include "nvsnoop/count.h"
+#include "nvsnoop/fault.h"
 #include "nvsnoop/graph.h"
 #include "nvsnoop/image.h"
 #include "nvsnoop/nvtx.h"
@@ -93,9 +94,10 @@ enum nvs_rec_type {
 	/* a kernel that counts its instructions, or the reason why it does not */
 	NVS_REC_COUNTER = 50,
 	NVS_REC_COUNT = 51, /* instructions executed by such kernels since the previous COUNT */
-
+	/* 52..54: nvsnoop/fault.h */
 	NVS_REC_FAULT = 52, /* a channel's error notifier was written */
 	NVS_REC_SM_ERROR = 53, /* error states of SMs, as the driver read them */
+	NVS_REC_FAULT_MEMORY = 54, /* a page of semaphores when a fault was seen */
 	/* 64 and up are reserved for measurements */
 };
 
@@ -686,56 +688,6 @@ struct nvs_rec_untimed {
 	uint32_t channel;
 	uint32_t reason; /* enum nvs_untimed_reason */
 	uint64_t submissions;
-};
-
-/*
- * ---- faults of the GPU ----
- *
- * When a channel is torn down by an error, the kernel driver writes the channel's error notifier
- * (the memory object hObjectError of its parameters; layout: struct NvNotification of NVIDIA's open
- * kernel modules). All channels of a group die together. Some errors (an assertion of a kernel)
- * write no notifier: only the results of calls show them.
- */
-
-/* What made the library look. */
-enum nvs_fault_seen {
-	NVS_FAULT_CALL = 1, /* a call returned an error */
-	NVS_FAULT_POLL = 2, /* the housekeeping thread */
-	NVS_FAULT_END = 3, /* the end of the trace, or of the channel */
-};
-
-struct nvs_rec_fault {
-	struct nvs_rec rec; /* time: when the library saw it */
-	uint32_t channel;
-	uint32_t number; /* the notifier's info32, which NVIDIA's kernel log prints as Xid */
-	uint16_t info16, status; /* of the notifier */
-	uint32_t seen; /* enum nvs_fault_seen */
-	uint64_t gpu_ns; /* timestamp of the notifier, GPU clock */
-	uint64_t progress; /* address of the channel's progress slot, 0: none */
-	uint64_t value[2]; /* the 16 bytes in it when the fault was seen */
-};
-
-/* One SM of an answer to NV83DE_CTRL_CMD_DEBUG_READ_ALL_SM_ERROR_STATES, fields as named there. */
-struct nvs_sm_error {
-	uint32_t sm; /* number */
-	uint32_t global_esr, warp_esr;
-	uint32_t cga_esr;
-	uint64_t address; /* hwwEsrAddr; 0: none */
-	uint64_t pc; /* hwwWarpEsrPc64; 0: none */
-};
-
-/* One answer; the driver asks for a GPU's SMs in several calls. Only SMs with an error follow. */
-struct nvs_rec_sm_error {
-	struct nvs_rec rec; /* time: when the call returned */
-	uint32_t gpu;
-	uint32_t channel; /* the target channel's number, NVS_NONE: unknown */
-	uint32_t mmu_info; /* mmuFaultInfo */
-	uint32_t mmu_valid; /* mmuFault.valid */
-	uint32_t mmu_fault; /* mmuFault.faultInfo */
-	uint32_t asked; /* number of SMs that were read */
-	uint32_t first; /* the first of them */
-	uint32_t nsms; /* number of entries below */
-	struct nvs_sm_error sms[];
 };
 
 /*

@@ -4,48 +4,8 @@
  * one of our aliases or known not to be a doorbell. Finds doorbell mappings that the hooked ioctls
  * did not reveal.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "preload/base/proc_maps.h"
 #include "preload/rm/rm.h"
-
-struct maps_line {
-	uint64_t start, end;
-	bool writable;
-	const char *path;
-};
-
-static const char *parse_hex(const char *p, uint64_t *value)
-{
-	for (*value = 0;; p++) {
-		if (*p >= '0' && *p <= '9')
-			*value = *value << 4 | (uint64_t)(*p - '0');
-		else if (*p >= 'a' && *p <= 'f')
-			*value = *value << 4 | (uint64_t)(*p - 'a' + 10);
-		else
-			return p;
-	}
-}
-
-/* A line of /proc/self/maps: "start-end perms offset dev inode   path". */
-static bool parse_line(const char *p, struct maps_line *l)
-{
-	p = parse_hex(p, &l->start);
-	if (*p != '-')
-		return false;
-	p = parse_hex(p + 1, &l->end);
-	if (*p != ' ' || !p[1] || !p[2])
-		return false;
-	l->writable = p[2] == 'w';
-	for (int field = 0; field < 4; field++) {
-		p += strspn(p, " ");
-		p += strcspn(p, " ");
-	}
-	p += strspn(p, " ");
-	l->path = p;
-	return true;
-}
 
 /* True for "/dev/nvidia" followed by digits, also under memfd_create's name for it. */
 static bool is_gpu_node(const char *path)
@@ -60,13 +20,13 @@ static bool is_gpu_node(const char *path)
 	return digits && (!path[11 + digits] || path[11 + digits] == ' ');
 }
 
-static bool line_is_within(const struct maps_line *l, uintptr_t start, uint64_t size)
+static bool line_is_within(const struct nvs_maps_line *l, uintptr_t start, uint64_t size)
 {
 	return start && l->start >= start && l->end <= start + size;
 }
 
 /* True for our own mappings: the alias of a doorbell, or the extra mappings of ring memory. */
-static bool is_ours(const struct nvs_rm *rm, const struct maps_line *l)
+static bool is_ours(const struct nvs_rm *rm, const struct nvs_maps_line *l)
 {
 	const struct nvs_cpu_map *m;
 
@@ -89,7 +49,7 @@ static bool may_be_doorbell(const struct nvs_cpu_map *m)
 }
 
 /* True if a store through this mapping could ring a GPU unseen. */
-static bool may_ring_unseen(struct nvs_rm *rm, const struct maps_line *l)
+static bool may_ring_unseen(struct nvs_rm *rm, const struct nvs_maps_line *l)
 {
 	const struct nvs_cpu_map *m;
 
@@ -104,44 +64,25 @@ static bool may_ring_unseen(struct nvs_rm *rm, const struct maps_line *l)
 	return l->end - l->start == NVS_DOORBELL_BYTES && !nvs_maps_is_dead(l->start, l->end);
 }
 
-static uint64_t check_line(struct nvs_rm *rm, const char *text)
-{
-	struct maps_line l;
+struct maps_check {
+	struct nvs_rm *rm;
+	uint64_t found;
+};
 
-	if (!parse_line(text, &l) || !may_ring_unseen(rm, &l))
-		return 0;
-	nvs_record_check_result(NVS_CHECK_UNARMED, 0, l.start, l.end);
-	return 1;
+static void check_line(void *arg, const struct nvs_maps_line *l)
+{
+	struct maps_check *check = arg;
+
+	if (!may_ring_unseen(check->rm, l))
+		return;
+	nvs_record_check_result(NVS_CHECK_UNARMED, 0, l->start, l->end);
+	check->found++;
 }
 
 void nvs_maps_check(void)
 {
-	struct nvs_rm *rm = nvs_rm();
-	char text[8192];
-	size_t have = 0;
-	uint64_t found = 0;
-	int err = errno,
-	    fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	struct maps_check check = {.rm = nvs_rm()};
 
-	if (fd < 0)
-		return;
-	while ((n = syscall(SYS_read, fd, text + have, sizeof(text) - 1 - have)) > 0) {
-		char *line = text, *end;
-
-		have += (size_t)n;
-		text[have] = 0;
-		while ((end = strchr(line, '\n'))) {
-			*end = 0;
-			found += check_line(rm, line);
-			line = end + 1;
-		}
-		have -= (size_t)(line - text);
-		memmove(text, line, have);
-		if (have == sizeof(text) - 1)
-			have = 0;
-	}
-	syscall(SYS_close, fd);
-	nvs_record_check_result(NVS_CHECK_MAPS, found, 0, 0);
-	errno = err;
+	if (nvs_maps_read(check_line, &check))
+		nvs_record_check_result(NVS_CHECK_MAPS, check.found, 0, 0);
 }

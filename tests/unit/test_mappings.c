@@ -4,9 +4,11 @@
 /* LINK: preload/rm/rm_state.o preload/rm/object_identity.o preload/rm/files.o */
 /* LINK: preload/rm/hooked_call.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
-/* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/publish.o */
+/* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o */
+/* LINK: preload/rm/faults.o preload/rm/publish.o */
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
+/* LINK: preload/base/proc_maps.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /* Mappings on the CPU and the GPU, their join, and the doorbells: what is armed when, and in what
  * order things are removed. */

@@ -9,7 +9,7 @@
 #include "decode/report/by_api/by_api.h"
 #include "decode/report/core/report.h"
 
-struct names {
+struct unobserved {
 	const char **list;
 	uint32_t n, room;
 };
@@ -19,7 +19,7 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int collect_names(const struct nvs_source *s, struct names *names)
+static int collect_names(const struct nvs_source *s, struct unobserved *names)
 {
 	const struct nvs_call_api *api;
 
@@ -37,7 +37,7 @@ static int collect_names(const struct nvs_source *s, struct names *names)
 int nvs_print_unobserved_apis(struct nvs_run *run)
 {
 	struct nvs_out *out = run->out;
-	struct names all = {NULL};
+	struct unobserved all = {NULL};
 	uint32_t count = 0;
 	int r = 0;
 

@@ -25,16 +25,10 @@ struct known_image {
 	uint32_t written;
 };
 
-/* The call that loaded the code. */
-struct image_load {
-	uint64_t call, handle;
-	uint32_t tid;
-};
-
 struct early_image {
 	struct early_image *next;
 	struct nvs_loaded_image code;
-	struct image_load load;
+	struct nvs_image_load load;
 };
 
 /* Wiped in a forked child, which cannot use any of it. */
@@ -178,7 +172,7 @@ static bool write_bytes(struct image_writer *t, const struct nvs_loaded_image *c
 }
 
 static void record_load(struct image_writer *t, const struct nvs_loaded_image *code,
-			const struct image_load *load)
+			const struct nvs_image_load *load)
 {
 	uint16_t flags = NVS_IMAGE_LOAD | (code->chosen ? NVS_IMAGE_CHOSEN : 0);
 	struct known_image content = {.size = code->size};
@@ -201,6 +195,15 @@ static void record_load(struct image_writer *t, const struct nvs_loaded_image *c
 		write_record(t, flags, 0, 0);
 }
 
+void nvs_code_record(const struct nvs_loaded_image *code, const struct nvs_image_load *load)
+{
+	struct image_writer *t = nvs_alloc(sizeof(*t));
+
+	if (t)
+		record_load(t, code, load);
+	nvs_free(t, sizeof(*t));
+}
+
 /* ---- before the session ---- */
 
 static bool has_room(uint64_t bytes)
@@ -217,7 +220,7 @@ static bool has_room(uint64_t bytes)
 
 /* Copies only the description if there is no space for the bytes. */
 static struct early_image *make_early(const struct nvs_loaded_image *code,
-				      const struct image_load *load)
+				      const struct nvs_image_load *load)
 {
 	struct early_image *e = nvs_alloc(sizeof(*e));
 	uint8_t *copy = NULL;
@@ -321,7 +324,7 @@ uint32_t nvs_code_arch(int device)
 	return major > 0 && major <= 24 ? (uint32_t)(major * 10 + minor) : 0;
 }
 
-static void query_gpus(uint8_t gpus[NVS_CODE_GPUS])
+void nvs_code_query_gpus(uint8_t gpus[NVS_CODE_GPUS])
 {
 	int (*count)(int *) = nvs_api_driver_function("cuDeviceGetCount");
 	uint32_t used = 0, arch;
@@ -340,13 +343,12 @@ static void query_gpus(uint8_t gpus[NVS_CODE_GPUS])
 static void process_load(const void *image, uint64_t most, const struct nvs_api_frame *f,
 			 uint64_t handle)
 {
-	const struct image_load load = {f->number, handle, (uint32_t)nvs_sys_gettid()};
+	const struct nvs_image_load load = {f->number, handle, (uint32_t)nvs_sys_gettid()};
 	uint8_t gpus[NVS_CODE_GPUS] = {0};
 	struct early_image *e, *none;
 	struct nvs_loaded_image code;
-	struct image_writer *t;
 
-	query_gpus(gpus);
+	nvs_code_query_gpus(gpus);
 	nvs_code_select(&code, image, most, gpus);
 	if (!has_begun(false, &none)) {
 		e = make_early(&code, &load);
@@ -357,10 +359,8 @@ static void process_load(const void *image, uint64_t most, const struct nvs_api_
 		if (e)
 			free_early(e);
 	}
-	t = has_begun(false, &none) ? nvs_alloc(sizeof(*t)) : NULL;
-	if (t)
-		record_load(t, &code, &load);
-	nvs_free(t, sizeof(*t));
+	if (has_begun(false, &none))
+		nvs_code_record(&code, &load);
 	nvs_code_free(&code);
 }
 
@@ -368,9 +368,12 @@ void nvs_api_after_load_data(struct nvs_api_frame *f, uint32_t result)
 {
 	NVS_KEEP_ERRNO();
 
-	if (result || !is_wanted() || !f->regs[0])
+	if (result || !f->regs[0])
 		return;
-	process_load((const void *)f->regs[1], UINT64_MAX, f, *(uint64_t *)f->regs[0]);
+	if (is_wanted())
+		process_load((const void *)f->regs[1], UINT64_MAX, f, *(uint64_t *)f->regs[0]);
+	else
+		nvs_code_note((const void *)f->regs[1], f->number, *(uint64_t *)f->regs[0]);
 }
 
 void nvs_api_after_link_complete(struct nvs_api_frame *f, uint32_t result)

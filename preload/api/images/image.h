@@ -39,6 +39,24 @@ void nvs_code_free(struct nvs_loaded_image *code);
 /* Copies BYTES from OFFSET. Returns false if they are unreadable. */
 bool nvs_code_read(const struct nvs_loaded_image *code, uint64_t offset, void *to, uint64_t bytes);
 
+/* ---- image.c ---- */
+
+/* The call that loaded the code. */
+struct nvs_image_load {
+	uint64_t call, handle;
+	uint32_t tid;
+};
+
+/* Records the code: its bytes, if this content was not recorded before. */
+void nvs_code_record(const struct nvs_loaded_image *code, const struct nvs_image_load *load);
+/* The machine's GPUs, from the driver. */
+void nvs_code_query_gpus(uint8_t gpus[NVS_CODE_GPUS]);
+
+/* ---- fault_images.c: without code=on ---- */
+
+/* Notes that a call passed IMAGE to the driver, for the case that a kernel faults. */
+void nvs_code_note(const void *image, uint64_t call, uint64_t handle);
+
 /* ---- image.c: shared with load.c ---- */
 
 /* Compute capability of DEVICE, for example 90. Returns 0 if the driver does not report it. */

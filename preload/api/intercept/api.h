@@ -280,6 +280,8 @@ static inline const struct nvs_api_counting *nvs_api_get_counting(void)
 {
 	return atomic_load_explicit(&nvs_api_counting, memory_order_relaxed);
 }
+/* A call returned RESULT, an error that a fault of the GPU may have caused. */
+extern void (*nvs_api_call_failed)(uint32_t result);
 extern void (*nvs_api_context_seen)(uint64_t context);
 extern void (*nvs_api_context_ends)(uint64_t context);
 
@@ -294,6 +296,8 @@ void nvs_api_start(void);
 void nvs_api_store_early(const struct nvs_rec *rec);
 /* image.c: writes images that were loaded before the session into the trace. */
 void nvs_api_images_flush(void);
+/* fault_images.c: a kernel has faulted. Records code that was noted when it was loaded, once. */
+void nvs_api_record_noted_code(void);
 /* Writes the stored records into the trace, without CALLS only the ranges. */
 void nvs_api_early_flush(bool calls);
 /* Called by session.c once records can be written. */

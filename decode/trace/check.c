@@ -50,6 +50,8 @@ static const uint16_t fixed[] = {
 	[NVS_REC_UNTIMED] = sizeof(struct nvs_rec_untimed),
 	[NVS_REC_COUNTER] = sizeof(struct nvs_rec_counter),
 	[NVS_REC_COUNT] = sizeof(struct nvs_rec_count),
+	[NVS_REC_FAULT] = sizeof(struct nvs_rec_fault),
+	[NVS_REC_SM_ERROR] = sizeof(struct nvs_rec_sm_error),
 };
 
 /* Minimum size of a record: older writers had fewer fields. */
@@ -159,6 +161,10 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 	case NVS_REC_COUNT:
 		tail = (uint64_t)((const struct nvs_rec_count *)rec)->ncounts *
 		       sizeof(struct nvs_count);
+		break;
+	case NVS_REC_SM_ERROR:
+		tail = (uint64_t)((const struct nvs_rec_sm_error *)rec)->nsms *
+		       sizeof(struct nvs_sm_error);
 		break;
 	case NVS_REC_NAME:
 		tail = ((const struct nvs_rec_name *)rec)->name_length;

@@ -451,6 +451,7 @@ static uint32_t min_size(uint16_t type)
 		[NVS_REC_NVTX_NAME] = sizeof(struct nvs_rec_nvtx_name),
 		[NVS_REC_NVTX_BEGIN] = sizeof(struct nvs_rec_nvtx),
 		[NVS_REC_NVTX_END] = sizeof(struct nvs_rec_nvtx_end),
+		[NVS_REC_SM_ERROR] = sizeof(struct nvs_rec_sm_error),
 	};
 	uint32_t known = type < sizeof(bytes) / sizeof(*bytes) ? bytes[type] : 0;
 
@@ -508,7 +509,11 @@ void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec)
 	case NVS_REC_COUNTER:
 	case NVS_REC_OBJECT:
 	case NVS_REC_KERNEL:
+	case NVS_REC_FAULT:
 		keep_record(l, rec, subject_of(rec), 0);
+		break;
+	case NVS_REC_SM_ERROR:
+		keep_record(l, rec, AS(sm_error)->channel, AS(sm_error)->first);
 		break;
 	case NVS_REC_MODULE_GONE:
 		remove_key(l, NVS_REC_MODULE, subject_of(rec), 0);

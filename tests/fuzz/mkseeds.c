@@ -190,6 +190,7 @@ static void troubles(struct mk *m)
 	struct nvs_rec_gap *gap = mk_rec(m, NVS_REC_GAP, sizeof(*gap));
 	struct nvs_rec_check *check;
 	struct nvs_rec_remark *remark;
+	struct nvs_rec_sm_error *error;
 	struct nvs_rec_clock *clock;
 
 	gap->sequence = m->channel[0].sequence++;
@@ -207,6 +208,12 @@ static void troubles(struct mk *m)
 	clock->mono_ns = m->time + 1;
 	clock->real_ns = 1700000000ull * 1000000000;
 	mk_rec(m, NVS_REC_IOCTL, sizeof(struct nvs_rec_ioctl));
+	mk_fault(m, 0, 13);
+	mk_sm_error(m, 0, 0, 100, 0);
+	error = mk_sm_error(m, 0, 100, 32, 2);
+	error->sms[0] = (struct nvs_sm_error){
+		.sm = 124, .warp_esr = 0x0502000f, .address = 0x7f0000001001, .pc = 0x7f0000200050};
+	error->sms[1] = (struct nvs_sm_error){.sm = 125, .global_esr = 0x20};
 	mk_rec(m, 99, 32); /* of a newer writer */
 	mk_rec(m, NVS_REC_PAD, 24);
 }

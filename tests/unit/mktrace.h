@@ -288,6 +288,32 @@ static inline struct nvs_rec_channel_gone *mk_channel_gone(struct mk *m, uint32_
 	return g;
 }
 
+static inline struct nvs_rec_fault *mk_fault(struct mk *m, uint32_t channel, uint32_t number)
+{
+	struct nvs_rec_fault *f = mk_rec(m, NVS_REC_FAULT, sizeof(*f));
+
+	f->channel = channel;
+	f->number = number;
+	f->info16 = 1;
+	f->status = 0xffff;
+	f->seen = NVS_FAULT_CALL;
+	return f;
+}
+
+/* An answer about ASKED SMs from FIRST on, N of which have an error; the caller fills in sms. */
+static inline struct nvs_rec_sm_error *mk_sm_error(struct mk *m, uint32_t channel, uint32_t first,
+						   uint32_t asked, uint32_t n)
+{
+	struct nvs_rec_sm_error *e = mk_rec(m, NVS_REC_SM_ERROR,
+					    sizeof(*e) + n * sizeof(e->sms[0]));
+
+	e->channel = channel;
+	e->first = first;
+	e->asked = asked;
+	e->nsms = n;
+	return e;
+}
+
 /* Totals as they were counted here, and END. */
 static inline struct nvs_rec_totals *mk_end(struct mk *m)
 {

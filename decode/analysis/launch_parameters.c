@@ -53,8 +53,8 @@ int nvs_parameters_op(struct nvs_parameters *p, const struct nvs_op *op)
 	return 0;
 }
 
-/* Returns the bytes uploaded from BASE in BANK on. Uploads older than that of the bank's first words
- * belong to an earlier launch in the same place. */
+/* Returns the bytes uploaded from BASE in BANK on. Uploads older than that of the bank's first
+ * words belong to an earlier launch in the same place. */
 static uint32_t find_size(const struct nvs_parameters *p, uint64_t bank, uint32_t base,
 			  uint32_t bank_bytes)
 {

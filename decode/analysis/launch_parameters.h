@@ -12,7 +12,8 @@
  *		int r = nvs_parameters_op(&p, op);
  *
  *		if (!r && op->kind == NVS_OP_LAUNCH && nvs_parameters_find(&p, pass, op, &of))
- *			for (struct nvs_parameter_word w = {0}; nvs_parameters_next(&of, &ranges, &w);)
+ *			for (struct nvs_parameter_word w = {0}; nvs_parameters_next(&of, &ranges,
+ *&w);)
  *				...
  *	}
  *
@@ -38,7 +39,8 @@ struct nvs_launch_parameters {
 };
 
 struct nvs_parameters {
-	struct nvs_rows uploads; /* by address: the size of the latest upload there, and its order */
+	struct nvs_rows
+		uploads; /* by address: the size of the latest upload there, and its order */
 	uint64_t count; /* uploads so far */
 	uint8_t bytes[NVS_MAX_PARAMETERS];
 };

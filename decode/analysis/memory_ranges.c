@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Live ranges in a tree by address, freed ones in a circular list. A range keeps its number from its
- * allocation until it is dropped from that list. */
+/* Live ranges in a tree by address, freed ones in a circular list. A range keeps its number from
+ * its allocation until it is dropped from that list. */
 #include <stdlib.h>
 #include "decode/analysis/memory_ranges.h"
 #include "decode/base/grow.h"

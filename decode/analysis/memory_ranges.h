@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's allocations by address: live ones, and those freed last. Finds what an address, or a
- * word of a launch's parameters, belongs to. Filled by allocations.c:
+ * The program's allocations by address: live ones, and those freed last. Finds what an address, or
+ *a word of a launch's parameters, belongs to. Filled by allocations.c:
  *
  *	nvs_allocs_begin(&allocs, source);
  *	allocs.ranges = &ranges;		(zeroed)
  *
- * and then follows the calls, so that a look-up in op() gives the state at that submission. Memory is
- * bounded: the oldest freed ranges are dropped, and live ones are not kept if memory is short.
+ * and then follows the calls, so that a look-up in op() gives the state at that submission. Memory
+ *is bounded: the oldest freed ranges are dropped, and live ones are not kept if memory is short.
  */
 #ifndef NVSNOOP_DECODE_ANALYSIS_MEMORY_RANGES_H
 #define NVSNOOP_DECODE_ANALYSIS_MEMORY_RANGES_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Parameters of launches out of constant banks, and the allocations to which their words point:
  * direct launches, kernels of graphs, banks that are used again, memory freed before and after. */
-/* LINK: decode sass decode/analysis/launch_parameters.o decode/analysis/memory_ranges.o decode/analysis/allocations.o decode/analysis/allocation_series.o decode/analysis/graph_allocations.o decode/analysis/current_context.o */
+/* LINK: decode sass decode/analysis/launch_parameters.o decode/analysis/memory_ranges.o
+ * decode/analysis/allocations.o decode/analysis/allocation_series.o
+ * decode/analysis/graph_allocations.o decode/analysis/current_context.o */
 #include "decode/analysis/allocations.h"
 #include "decode/analysis/launch_parameters.h"
 #include "decode/query/selection.h"
@@ -209,9 +211,9 @@ static void test_launches(void)
 
 static uint32_t add(struct nvs_memory_ranges *r, uint64_t address, uint64_t bytes, uint32_t stack)
 {
-	return nvs_memory_ranges_add(
-		r, &(struct nvs_memory_range){
-			   .address = address, .bytes = bytes, .made = {.stack = stack}});
+	return nvs_memory_ranges_add(r, &(struct nvs_memory_range){.address = address,
+								   .bytes = bytes,
+								   .made = {.stack = stack}});
 }
 
 static void test_places(void)

@@ -6,8 +6,17 @@
 #include <string.h>
 #include "sass/sass.h"
 
-enum { COPY = 1, ADVANCE_PC, ADVANCE_LINE, SET_FILE, SET_COLUMN, NEGATE, BASIC_BLOCK, CONST_ADD_PC,
-       FIXED_ADVANCE_PC };
+enum {
+	COPY = 1,
+	ADVANCE_PC,
+	ADVANCE_LINE,
+	SET_FILE,
+	SET_COLUMN,
+	NEGATE,
+	BASIC_BLOCK,
+	CONST_ADD_PC,
+	FIXED_ADVANCE_PC
+};
 enum { END_SEQUENCE = 1, SET_ADDRESS = 2 };
 
 struct reader {

@@ -32,6 +32,7 @@ static void release_index(struct nvs_memory_ranges *r, uint32_t index)
 {
 	uint32_t *spare = NVS_APPEND_OPTIONAL(r->spare, r->nspare, r->spare_room, 64, MAX_RANGES);
 
+	r->list[index].bytes = 0;
 	if (spare)
 		*spare = index;
 }
@@ -82,34 +83,33 @@ const struct nvs_memory_range *nvs_memory_range_at(const struct nvs_memory_range
 	return range_of(r, nvs_maps_find(&r->live, 0, address));
 }
 
-static const struct nvs_memory_range *find_freed(const struct nvs_memory_ranges *r,
-						 uint64_t address)
+static void consider(struct nvs_memory_place *place, const struct nvs_memory_range *m,
+		     uint64_t address, uint64_t time)
 {
-	const struct nvs_memory_range *found = NULL;
-	uint64_t n = r->nfreed < NVS_FREED_RANGES ? r->nfreed : NVS_FREED_RANGES;
+	bool live = m->live || m->freed.time > time;
 
-	for (uint64_t i = 1; i <= n && !found; i++) {
-		const struct nvs_memory_range *m =
-			r->list + r->freed_order[(r->nfreed - i) % NVS_FREED_RANGES];
-
-		if (address - m->address < m->bytes)
-			found = m;
+	if (address - m->address < m->bytes) {
+		if (live)
+			place->in = m;
+		else if (!place->freed || m->freed.time >= place->freed->freed.time)
+			place->freed = m;
+	} else if (live && m->address < address) {
+		if (!place->below || m->address > place->below->address)
+			place->below = m;
+	} else if (live && (!place->above || m->address < place->above->address)) {
+		place->above = m;
 	}
-	return found;
 }
 
-void nvs_memory_place_find(const struct nvs_memory_ranges *r, uint64_t address,
+void nvs_memory_place_find(const struct nvs_memory_ranges *r, uint64_t address, uint64_t time,
 			   struct nvs_memory_place *place)
 {
-	const struct nvs_mapping *below, *above;
-
-	*place = (struct nvs_memory_place){.in = nvs_memory_range_at(r, address)};
+	*place = (struct nvs_memory_place){0};
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->list[i].bytes && r->list[i].made.time <= time)
+			consider(place, r->list + i, address, time);
 	if (place->in)
-		return;
-	nvs_maps_neighbours(&r->live, 0, address, &below, &above);
-	place->below = range_of(r, below);
-	place->above = range_of(r, above);
-	place->freed = find_freed(r, address);
+		place->freed = place->below = place->above = NULL;
 }
 
 void nvs_memory_ranges_free(struct nvs_memory_ranges *r)

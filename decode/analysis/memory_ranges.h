@@ -25,7 +25,7 @@ struct nvs_memory_call {
 };
 
 struct nvs_memory_range {
-	uint64_t address, bytes;
+	uint64_t address, bytes; /* bytes 0: an unused place of nvs_memory_ranges.list */
 	uint32_t kind; /* enum nvs_alloc_kind; VIEW: mapped memory of another API */
 	bool live;
 	struct nvs_memory_call made, freed; /* freed.time 0: live */
@@ -61,8 +61,8 @@ void nvs_memory_ranges_free(struct nvs_memory_ranges *r);
  * range is added. */
 const struct nvs_memory_range *nvs_memory_range_at(const struct nvs_memory_ranges *r,
 						   uint64_t address);
-/* Takes time linear in the freed ranges. */
-void nvs_memory_place_find(const struct nvs_memory_ranges *r, uint64_t address,
+/* As it was at TIME, in ticks; UINT64_MAX: now. Takes time linear in the ranges. */
+void nvs_memory_place_find(const struct nvs_memory_ranges *r, uint64_t address, uint64_t time,
 			   struct nvs_memory_place *place);
 
 #endif

@@ -62,14 +62,14 @@ __global__ void loaded(struct args a)
 /* The address is in memory: the parameters do not have it. */
 __global__ void table(struct args a)
 {
-	int *q = ((int **)a.p)[8 + a.bad];
+	int *q = ((int **)(a.p + 1024))[8 + a.bad];
 
 	*q = 1;
 }
 
 __global__ void null(struct args a)
 {
-	int *q = a.bad ? NULL : a.p;
+	volatile int *q = a.bad ? NULL : a.p;
 
 	q[threadIdx.x] = 1;
 }
@@ -121,7 +121,7 @@ __global__ void local(struct args a)
 
 	for (int i = 0; i < 16; i++)
 		l[i] = a.p[i];
-	l[a.bad ? 1 << 26 : 0] = 2;
+	l[a.bad ? a.at : 0] = 2;
 	a.p[0] = l[a.at & 15];
 }
 
@@ -211,9 +211,11 @@ static void prepare(const char *kind)
 	bad_args.bad = 1;
 	for (int i = 0; i < 16; i++)
 		host[i] = i == 9 ? (int *)0x123456780000 : good_args.p;
-	cudaMemcpy(good_args.p, host, sizeof(host), cudaMemcpyHostToDevice);
+	cudaMemcpy(good_args.p + 1024, host, sizeof(host), cudaMemcpyHostToDevice);
 	if (!strcmp(kind, "beyond") || !strcmp(kind, "loaded"))
 		bad_args.at = (64 << 18) + (1ull << 32) + draw(1000);
+	if (!strcmp(kind, "local"))
+		bad_args.at = 1 << 20;
 	if (!strcmp(kind, "freed"))
 		bad_args.p = big;
 	cudaFree(big);

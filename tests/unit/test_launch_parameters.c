@@ -226,25 +226,28 @@ static void test_places(void)
 	EXPECT(low && high);
 	EXPECT(!add(&r, UINT64_MAX - 1, 2, 0));
 	EXPECT(!add(&r, 0x1000, 0, 0));
-	nvs_memory_place_find(&r, 0x10ff, &place);
+	nvs_memory_place_find(&r, 0x10ff, UINT64_MAX, &place);
 	EXPECT(place.in && place.in->made.stack == 1 && place.in->live);
-	nvs_memory_place_find(&r, 0x1100, &place);
+	nvs_memory_place_find(&r, 0x1100, UINT64_MAX, &place);
 	EXPECT(!place.in && !place.freed);
 	EXPECT(place.below && place.below->address == 0x1000);
 	EXPECT(place.above && place.above->address == 0x3000);
-	nvs_memory_place_find(&r, 0, &place);
+	nvs_memory_place_find(&r, 0, UINT64_MAX, &place);
 	EXPECT(!place.in && !place.below && place.above && place.above->address == 0x1000);
 	nvs_memory_ranges_end(&r, high, &by);
-	nvs_memory_place_find(&r, 0x3004, &place);
+	nvs_memory_place_find(&r, 0x3004, UINT64_MAX, &place);
 	EXPECT(!place.in && !place.above && place.freed);
 	EXPECT(place.freed && place.freed->freed.stack == 5 && place.freed->freed.time == 77);
 	EXPECT(!nvs_memory_range_at(&r, 0x3004));
+	/* Before its free it was live. */
+	nvs_memory_place_find(&r, 0x3004, 76, &place);
+	EXPECT(place.in && place.in->made.stack == 2 && !place.freed);
 	/* The same place once more, and freed again: the later one counts. */
 	by.stack = 6;
 	nvs_memory_ranges_end(&r, add(&r, 0x3000, 0x80, 3), &by);
-	nvs_memory_place_find(&r, 0x3004, &place);
+	nvs_memory_place_find(&r, 0x3004, UINT64_MAX, &place);
 	EXPECT(place.freed && place.freed->freed.stack == 6);
-	nvs_memory_place_find(&r, 0x30ff, &place);
+	nvs_memory_place_find(&r, 0x30ff, UINT64_MAX, &place);
 	EXPECT(place.freed && place.freed->freed.stack == 5);
 	nvs_memory_ranges_free(&r);
 }
@@ -259,9 +262,9 @@ static void test_many_freed(void)
 	for (uint64_t i = 0; i < 2 * NVS_FREED_RANGES; i++)
 		nvs_memory_ranges_end(&r, add(&r, 0x100000 + i * 16, 16, 0), &by);
 	EXPECT(r.n <= NVS_FREED_RANGES + 1);
-	nvs_memory_place_find(&r, 0x100000 + (NVS_FREED_RANGES - 1) * 16ull, &place);
+	nvs_memory_place_find(&r, 0x100000 + (NVS_FREED_RANGES - 1) * 16ull, UINT64_MAX, &place);
 	EXPECT(!place.freed);
-	nvs_memory_place_find(&r, 0x100000 + NVS_FREED_RANGES * 16ull, &place);
+	nvs_memory_place_find(&r, 0x100000 + NVS_FREED_RANGES * 16ull, UINT64_MAX, &place);
 	EXPECT(place.freed);
 	nvs_memory_ranges_free(&r);
 }

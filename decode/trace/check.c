@@ -52,6 +52,7 @@ static const uint16_t fixed[] = {
 	[NVS_REC_COUNT] = sizeof(struct nvs_rec_count),
 	[NVS_REC_FAULT] = sizeof(struct nvs_rec_fault),
 	[NVS_REC_SM_ERROR] = sizeof(struct nvs_rec_sm_error),
+	[NVS_REC_FAULT_MEMORY] = sizeof(struct nvs_rec_fault_memory),
 };
 
 /* Minimum size of a record: older writers had fewer fields. */
@@ -165,6 +166,9 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 	case NVS_REC_SM_ERROR:
 		tail = (uint64_t)((const struct nvs_rec_sm_error *)rec)->nsms *
 		       sizeof(struct nvs_sm_error);
+		break;
+	case NVS_REC_FAULT_MEMORY:
+		tail = ((const struct nvs_rec_fault_memory *)rec)->bytes;
 		break;
 	case NVS_REC_NAME:
 		tail = ((const struct nvs_rec_name *)rec)->name_length;

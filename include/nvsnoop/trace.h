@@ -96,6 +96,7 @@ enum nvs_rec_type {
 
 	NVS_REC_FAULT = 52, /* a channel's error notifier was written */
 	NVS_REC_SM_ERROR = 53, /* error states of SMs, as the driver read them */
+	NVS_REC_FAULT_MEMORY = 54, /* a page of semaphores when a fault was seen */
 	/* 64 and up are reserved for measurements */
 };
 
@@ -712,6 +713,20 @@ struct nvs_rec_fault {
 	uint64_t gpu_ns; /* timestamp of the notifier, GPU clock */
 	uint64_t progress; /* address of the channel's progress slot, 0: none */
 	uint64_t value[2]; /* the 16 bytes in it when the fault was seen */
+};
+
+/*
+ * A page of the memory around a channel's progress slot, which also has the semaphores that grids
+ * release when they end, as it was when the channel's fault was seen, or when a call first failed
+ * without one. Pages that are all zero are left out. A later record of the same address replaces an
+ * earlier one.
+ */
+struct nvs_rec_fault_memory {
+	struct nvs_rec rec;
+	uint32_t channel;
+	uint32_t bytes; /* at data[] */
+	uint64_t address; /* GPU */
+	uint8_t data[];
 };
 
 /* One SM of an answer to NV83DE_CTRL_CMD_DEBUG_READ_ALL_SM_ERROR_STATES, fields as named there. */

@@ -169,6 +169,10 @@ void nvs_rm_replay(void);
  * counts of unknown calls. */
 void nvs_rm_final_records(bool look_at_maps);
 
+/* faults.c: called when a call returned an error that a fault of the GPU may have caused. Takes the
+ * lock. */
+void nvs_rm_call_failed(void);
+
 /* timing.c: gives memory at CPU, which GPU sees at ADDRESS, to the timestamps of its channels. */
 #define NVS_TIMING_POOL_BYTES (2u << 20)
 void nvs_rm_timing_add_memory(uint32_t gpu, void *cpu, uint64_t address);

@@ -126,6 +126,19 @@ void nvs_channel_set_token(struct nvs_driver_object *o, uint32_t token)
 	nvs_record_channel(c);
 }
 
+bool nvs_channel_read_notification(const struct nvs_channel_entry *c, uint32_t type,
+				   struct NvNotification *n)
+{
+	struct nvs_driver_object *memory = find_sibling(
+		c->object, NVS_PARAM(c->object, NV_CHANNEL_ALLOC_PARAMS, hObjectError));
+	uintptr_t seen = memory ? nvs_entity_find_address(memory->entity,
+							  (int64_t)(type * sizeof(*n)), sizeof(*n))
+				: 0;
+
+	return seen && nvs_copy_program(n, (const void *)seen, sizeof(*n)) &&
+	       n->status == NV_CHANNELGPFIFO_NOTIFICATION_STATUS_WRITTEN;
+}
+
 /*
  * The kernel requests the token for UVM in the same way as a driver does. Each request writes the
  * token to the channel's notifier, so a driver that registers its channel with UVM need not request
@@ -133,18 +146,11 @@ void nvs_channel_set_token(struct nvs_driver_object *o, uint32_t token)
  */
 void nvs_channel_read_token(struct nvs_channel_entry *c)
 {
-	static const int64_t at = NV_CHANNELGPFIFO_NOTIFICATION_TYPE_WORK_SUBMIT_TOKEN *
-				  sizeof(struct NvNotification);
-	struct nvs_driver_object *memory = find_sibling(
-		c->object, NVS_PARAM(c->object, NV_CHANNEL_ALLOC_PARAMS, hObjectError));
 	struct NvNotification n;
-	uintptr_t seen;
 
-	if (c->token != NVS_NONE || !memory)
-		return;
-	seen = nvs_entity_find_address(memory->entity, at, sizeof(n));
-	if (seen && nvs_copy_program(&n, (const void *)seen, sizeof(n)) &&
-	    n.status == NV_CHANNELGPFIFO_NOTIFICATION_STATUS_WRITTEN)
+	if (c->token == NVS_NONE &&
+	    nvs_channel_read_notification(c, NV_CHANNELGPFIFO_NOTIFICATION_TYPE_WORK_SUBMIT_TOKEN,
+					  &n))
 		nvs_channel_set_token(c->object, n.info32);
 }
 
@@ -289,6 +295,7 @@ void nvs_channel_read_put(struct nvs_channel_entry *c)
 	if (c->final_put_valid && c->shadow && c->shadow->timing)
 		c->final_put = nvs_gpfifo_translate_put(c->shadow);
 	nvs_channel_read_progress(c, &c->done);
+	nvs_channel_find_fault(c, NVS_FAULT_END);
 	/* Read together with GP_PUT: at process exit other threads may still ring the channel. */
 	c->final_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
 }

@@ -469,6 +469,14 @@ static void control_capabilities(const struct NVOS54_PARAMETERS *a, struct nvs_d
 		nvs_record_remark(NVS_REMARK_CONFIDENTIAL, NVS_NONE, 0, 0);
 }
 
+static void control_sm_errors(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o)
+{
+	const struct NV83DE_CTRL_DEBUG_READ_ALL_SM_ERROR_STATES_PARAMS *p = (const void *)a->params;
+
+	if (a->paramsSize >= sizeof(*p))
+		nvs_record_sm_errors(a->hClient, p);
+}
+
 static const struct {
 	uint32_t cmd;
 	void (*learn)(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o);
@@ -477,6 +485,7 @@ static const struct {
 	{NVA06C_CTRL_CMD_GPFIFO_SCHEDULE, control_schedule},
 	{NVA06F_CTRL_CMD_GPFIFO_SCHEDULE, control_schedule},
 	{NV_CONF_COMPUTE_CTRL_CMD_SYSTEM_GET_CAPABILITIES, control_capabilities},
+	{NV83DE_CTRL_CMD_DEBUG_READ_ALL_SM_ERROR_STATES, control_sm_errors},
 	{NV2080_CTRL_CMD_MC_GET_ARCH_INFO, control_gpu},
 	{NV2080_CTRL_CMD_GPU_GET_NAME_STRING, control_gpu},
 	{NV2080_CTRL_CMD_GPU_GET_GID_INFO, control_gpu},

@@ -222,6 +222,7 @@ NVRM_STRUCT NvNotification
 	uint32_t timeStamp[2], info32;
 	uint16_t info16, status;
 };
+#define NV_CHANNELGPFIFO_NOTIFICATION_TYPE_ERROR 0
 #define NV_CHANNELGPFIFO_NOTIFICATION_TYPE_WORK_SUBMIT_TOKEN 1
 #define NV_CHANNELGPFIFO_NOTIFICATION_STATUS_WRITTEN 0xffffu /* IN_PROGRESS; VALUE is all ones */
 
@@ -239,6 +240,7 @@ enum {
 #define NVA06C_CTRL_CMD_GPFIFO_SCHEDULE 0xa06c0101u
 #define NVA06F_CTRL_CMD_GPFIFO_SCHEDULE 0xa06f0103u
 #define NV_CONF_COMPUTE_CTRL_CMD_SYSTEM_GET_CAPABILITIES 0xcb330101u
+#define NV83DE_CTRL_CMD_DEBUG_READ_ALL_SM_ERROR_STATES 0x83de030cu
 
 NVRM_STRUCT NV_CONF_COMPUTE_CTRL_CMD_SYSTEM_GET_CAPABILITIES_PARAMS
 {
@@ -273,6 +275,31 @@ NVRM_STRUCT NV2080_CTRL_GPU_GET_GID_INFO_PARAMS
 NVRM_STRUCT NV2080_CTRL_MC_GET_ARCH_INFO_PARAMS
 {
 	uint32_t architecture, implementation, revision;
+};
+
+NVRM_STRUCT NV83DE_SM_ERROR_STATE_REGISTERS
+{
+	uint32_t hwwGlobalEsr, hwwWarpEsr, hwwWarpEsrPc, hwwGlobalEsrReportMask,
+		hwwWarpEsrReportMask, pad;
+	uint64_t hwwEsrAddr, hwwWarpEsrPc64;
+	uint32_t hwwCgaEsr, hwwCgaEsrReportMask;
+};
+
+#define NV83DE_CTRL_DEBUG_MAX_SMS_PER_CALL 100
+
+NVRM_STRUCT NV83DE_CTRL_DEBUG_READ_ALL_SM_ERROR_STATES_PARAMS
+{
+	uint32_t hTargetChannel, numSMsToRead;
+	struct NV83DE_SM_ERROR_STATE_REGISTERS
+		smErrorStateArray[NV83DE_CTRL_DEBUG_MAX_SMS_PER_CALL];
+	uint32_t mmuFaultInfo;
+	NVRM_STRUCT
+	{
+		uint8_t valid, pad[3];
+		uint32_t faultInfo;
+	}
+	mmuFault;
+	uint32_t startingSM;
 };
 
 /* ---- UVM (uvm_ioctl.h) ---- */

@@ -208,4 +208,5 @@ void nvs_shadow_refresh(void)
 	nvs_channels_read_tokens();
 	nvs_publish_view();
 	nvs_channels_spool_progress();
+	nvs_channels_find_faults(NVS_FAULT_POLL);
 }

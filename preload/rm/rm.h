@@ -307,6 +307,9 @@ struct nvs_channel_entry {
 		shadow_unrung; /* how often that failed because entries were put but not rung for */
 	uint64_t shadow_claim; /* claim at the last refresh */
 	uint32_t shadow_idle; /* refreshes since the claim changed */
+	bool faulted; /* its FAULT was recorded */
+	uint8_t memory_kept; /* faults.c: why the memory around its slot was recorded, 0: it was not
+			      */
 	uint32_t live_row; /* its row in the live page, plus 1, if the page has its progress too; 0:
 			      none yet */
 	struct nvs_channel_entry *prev, *next;
@@ -319,6 +322,10 @@ void nvs_channel_set_token(struct nvs_driver_object *object, uint32_t token);
 /* Reads the token from the channel's notifier after the kernel requested it itself. */
 void nvs_channel_read_token(struct nvs_channel_entry *channel);
 void nvs_channels_read_tokens(void); /* of all channels whose token is unknown */
+/* Reads a notification of the channel, NV_CHANNELGPFIFO_NOTIFICATION_TYPE_*. Returns false if it
+ * was not written or is unreadable. */
+bool nvs_channel_read_notification(const struct nvs_channel_entry *channel, uint32_t type,
+				   struct NvNotification *notification);
 void nvs_channel_read_put(struct nvs_channel_entry *channel);
 /* Call after a publication: reads the last GP_PUT of channels that left the view. */
 void nvs_channels_finish(void);
@@ -328,6 +335,14 @@ void nvs_channel_remove(struct nvs_channel_entry *channel);
 bool nvs_channel_read_progress(const struct nvs_channel_entry *channel,
 			       struct nvs_channel_done *done);
 void nvs_channels_spool_progress(void); /* copies the progress of all channels to the spool */
+/* faults.c: records that the channel was torn down by an error, the first time that this is seen.
+ */
+void nvs_channel_find_fault(struct nvs_channel_entry *channel, enum nvs_fault_seen seen);
+void nvs_channels_find_faults(enum nvs_fault_seen seen); /* of all channels */
+/* Records the error states in PARAMS, an answer that the driver got about CLIENT's channel. */
+struct NV83DE_CTRL_DEBUG_READ_ALL_SM_ERROR_STATES_PARAMS;
+void nvs_record_sm_errors(uint32_t client,
+			  const struct NV83DE_CTRL_DEBUG_READ_ALL_SM_ERROR_STATES_PARAMS *params);
 /* Address at which the process sees [OFFSET, OFFSET + SIZE) of ENTITY's object. 0 if it is not
  * mapped. */
 uintptr_t nvs_entity_find_address(const struct nvs_entity *entity, int64_t offset, int64_t size);

@@ -292,6 +292,7 @@ static void start_session(struct nvs_recorder *session)
 		end_at_quick_exit();
 		activate_session(session);
 		nvs_timing_start();
+		nvs_api_call_failed = nvs_rm_call_failed;
 		nvs_api_session_started();
 	}
 	nvs_sys_futex_wake(&session->state);

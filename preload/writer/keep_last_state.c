@@ -452,6 +452,7 @@ static uint32_t min_size(uint16_t type)
 		[NVS_REC_NVTX_BEGIN] = sizeof(struct nvs_rec_nvtx),
 		[NVS_REC_NVTX_END] = sizeof(struct nvs_rec_nvtx_end),
 		[NVS_REC_SM_ERROR] = sizeof(struct nvs_rec_sm_error),
+		[NVS_REC_FAULT_MEMORY] = sizeof(struct nvs_rec_fault_memory),
 	};
 	uint32_t known = type < sizeof(bytes) / sizeof(*bytes) ? bytes[type] : 0;
 
@@ -514,6 +515,9 @@ void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec)
 		break;
 	case NVS_REC_SM_ERROR:
 		keep_record(l, rec, AS(sm_error)->channel, AS(sm_error)->first);
+		break;
+	case NVS_REC_FAULT_MEMORY:
+		keep_record(l, rec, AS(fault_memory)->channel, AS(fault_memory)->address);
 		break;
 	case NVS_REC_MODULE_GONE:
 		remove_key(l, NVS_REC_MODULE, subject_of(rec), 0);

@@ -209,6 +209,7 @@ static void troubles(struct mk *m)
 	clock->real_ns = 1700000000ull * 1000000000;
 	mk_rec(m, NVS_REC_IOCTL, sizeof(struct nvs_rec_ioctl));
 	mk_fault(m, 0, 13);
+	memset(mk_fault_memory(m, 0, 0x204600000, 64)->data, 1, 64);
 	mk_sm_error(m, 0, 0, 100, 0);
 	error = mk_sm_error(m, 0, 100, 32, 2);
 	error->sms[0] = (struct nvs_sm_error){

@@ -17,13 +17,16 @@ $(KILL): $(KILL_SRC) $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $(parts) $(DECODE_LIBS)
 
-IMAGES = $(BUILD)/tests/images
+IMAGES    = $(BUILD)/tests/images
+FAULTLIST = $(BUILD)/tests/faultlist
 
 $(IMAGES): tests/life/images.c $(BUILD)/libnvsnoop-decode.a
+$(FAULTLIST): tests/life/faultlist.c $(BUILD)/libnvsnoop-decode.a
+$(IMAGES) $(FAULTLIST):
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $(parts) $(DECODE_LIBS)
 
-TEST_DEPS  += $(KILL) $(IMAGES)
+TEST_DEPS  += $(KILL) $(IMAGES) $(FAULTLIST)
 TEST_AGAIN += points
 SLOW_TESTS += tests/kill/few
 TESTS      += tests/life/processes tests/life/stderr tests/life/loss tests/life/churn tests/life/patch tests/life/layouts \

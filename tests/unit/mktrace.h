@@ -314,6 +314,17 @@ static inline struct nvs_rec_sm_error *mk_sm_error(struct mk *m, uint32_t channe
 	return e;
 }
 
+static inline struct nvs_rec_fault_memory *mk_fault_memory(struct mk *m, uint32_t channel,
+							   uint64_t address, uint32_t bytes)
+{
+	struct nvs_rec_fault_memory *p = mk_rec(m, NVS_REC_FAULT_MEMORY, sizeof(*p) + bytes);
+
+	p->channel = channel;
+	p->address = address;
+	p->bytes = bytes;
+	return p;
+}
+
 /* Totals as they were counted here, and END. */
 static inline struct nvs_rec_totals *mk_end(struct mk *m)
 {

@@ -624,6 +624,35 @@ static __attribute__((noinline)) void finish_call(struct nvs_api_frame *frame, u
 		nvs_calls_hide(shared, nvs_calls.depth);
 }
 
+void (*nvs_api_call_failed)(void);
+
+/* True for errors that leave the context unusable: those of the hardware, of kernels, and unknown
+ * ones. */
+static bool may_be_fault(uint32_t result)
+{
+	switch (result) {
+	case 214: /* ECC_UNCORRECTABLE */
+	case 220: /* NVLINK_UNCORRECTABLE */
+	case 226: /* CONTAINED */
+	case 700: /* ILLEGAL_ADDRESS */
+	case 702: /* LAUNCH_TIMEOUT */
+	case 710: /* ASSERT */
+	case 714 ... 719: /* HARDWARE_STACK_ERROR to LAUNCH_FAILED */
+	case 721: /* TENSOR_MEMORY_LEAK */
+	case 999: /* UNKNOWN */
+		return true;
+	}
+	return false;
+}
+
+static __attribute__((noinline, cold)) void check_error(uint32_t result)
+{
+	NVS_KEEP_ERRNO();
+
+	if (may_be_fault(result) && nvs_api_call_failed && is_live())
+		nvs_api_call_failed();
+}
+
 void nvs_api_leave(struct nvs_api_frame *frame)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
@@ -642,6 +671,8 @@ void nvs_api_leave(struct nvs_api_frame *frame)
 		counting->called(frame, slot->api, result);
 	if (__builtin_expect(slot->api->after != NULL, 0))
 		slot->api->after(frame, result);
+	if (__builtin_expect(result != 0, 0))
+		check_error(result);
 }
 
 /*

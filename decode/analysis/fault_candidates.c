@@ -9,8 +9,12 @@
 #include "decode/analysis/faults.h"
 
 #define MAX_WORDS 64u /* of a grid's parameters that are looked up */
-#define MAX_LOOKUPS 4096u /* grids whose parameters are looked up, over all candidates of a fault */
-#define MAX_STEPS (1u << 27) /* ranges and nodes visited, over all faults: the trace is untrusted */
+#define MAX_LOOKUPS                                                                   \
+	4096u /* grids whose parameters are looked up, over all candidates of a fault \
+	       */
+#define MAX_STEPS                                                                       \
+	(1u << 27) /* ranges and nodes visited, over all faults: the trace is untrusted \
+		    */
 #define STRAY (4ull << 30) /* bytes from an allocation up to which a word counts as an address */
 #define NEAR_CODE (1ull << 20) /* bytes behind a program's address, if its size is unknown */
 
@@ -89,6 +93,8 @@ static bool add_passed(struct nvs_faults *f, struct nvs_fault *fault,
 		if (ended == NO) {
 			add(fault, u, c, NVS_FAULT_RUNNING);
 			runs = true;
+		} else if (ended == YES) {
+			nvs_fault_note_ran(f, u->attached);
 		} else if (ended == UNKNOWN && i + 1 == c->nrunning) {
 			add(fault, u, c, NVS_FAULT_PERHAPS);
 			fault->unknown = true;
@@ -134,7 +140,7 @@ static bool is_concerned(struct nvs_faults *f, const struct nvs_fault *fault,
 static void add_channel(struct nvs_faults *f, struct nvs_fault *fault,
 			const struct nvs_unfinished_channel *c)
 {
-	fault->unknown |= (!c->known && c->submissions) || c->dropped || c->ended_grids;
+	fault->unknown |= (!c->known && c->submissions) || c->dropped || c->ended_grids || c->loose;
 	add_first(f, fault, c, add_passed(f, fault, c));
 }
 
@@ -230,25 +236,54 @@ bool nvs_fault_word_next(struct nvs_faults *f, const struct nvs_fault *fault,
 	return false;
 }
 
+/* Looks at the parameters of each grid that can have faulted. The first suspicious one is FIRST. */
 static void count_suspects(struct nvs_faults *f, const struct nvs_fault *fault,
 			   struct nvs_fault_candidate *c, uint32_t *lookups)
 {
 	const struct nvs_fault_work *work = c->u->attached;
-	uint32_t from = c->matches ? c->first : 0;
+	bool found = c->n == 1;
 
-	for (uint32_t i = from; work && i < work->ngrids && *lookups < MAX_LOOKUPS; i++) {
+	for (uint32_t i = 0; work && i < work->ngrids && *lookups < MAX_LOOKUPS; i++) {
 		struct nvs_fault_word w = {0};
-		uint32_t freed = c->freed, stray = c->stray;
+		uint32_t before = c->freed + c->stray;
 
+		if (c->n && work->grids[i].program != work->grids[c->first].program)
+			continue;
 		while (nvs_fault_word_next(f, fault, c->u, i, &w)) {
 			c->freed += w.place.freed != NULL;
 			c->stray += !w.place.in && !w.place.freed;
 		}
-		/* The first suspect grid of a graph is the first candidate among its nodes. */
-		if (!c->n && !freed && !stray && (c->freed || c->stray))
+		if (!found && c->freed + c->stray > before) {
 			c->first = i;
+			found = true;
+		}
 		++*lookups;
 	}
+	if (!found && !c->n && work && work->ngrids > 1)
+		c->first = NVS_NONE;
+}
+
+/* A kernel that has never run to its end, among others that have, stands out. */
+static void find_novel(struct nvs_faults *f, struct nvs_fault_candidate *c)
+{
+	const struct nvs_fault_work *work = c->u->attached;
+	bool others = false;
+	uint32_t at = NVS_NONE;
+
+	c->one_kernel = work && work->ngrids && !work->partial;
+	for (uint32_t i = 0; work && i < work->ngrids; i++) {
+		if (nvs_fault_program_ran(f, work->grids[i].program))
+			others = true;
+		else if (at == NVS_NONE)
+			at = i;
+		c->one_kernel &= work->grids[i].program == work->grids->program;
+	}
+	c->one_kernel |= c->matches;
+	if (at == NVS_NONE || !f->ran)
+		return;
+	c->novel = true;
+	if (c->first == NVS_NONE && others)
+		c->first = at;
 }
 
 /* ---- the order ---- */
@@ -275,11 +310,13 @@ static int compare_candidates(const void *a, const void *b)
 		return !x->freed - !y->freed;
 	if (!x->stray != !y->stray)
 		return !x->stray - !y->stray;
+	if (x->novel != y->novel)
+		return y->novel - x->novel;
 	return NVS_CMP(x->u->number, y->u->number);
 }
 
-/* With a program counter the only candidate whose code contains it, if that is known from the size of
- * the code, or if all candidates are one kernel's; else the only candidate. */
+/* With a program counter the only candidate whose code contains it, if that is known from the size
+ * of the code, or if all candidates are one kernel's; else the only candidate. */
 static void decide(struct nvs_fault *fault)
 {
 	uint32_t matching = 0;
@@ -327,6 +364,7 @@ static int attribute_one(struct nvs_faults *f, struct nvs_fault *fault,
 		if (fault->pc)
 			match_code(f, codes, fault, fault->candidates + i);
 		count_suspects(f, fault, fault->candidates + i, &lookups);
+		find_novel(f, fault->candidates + i);
 	}
 	qsort(fault->candidates, fault->ncandidates, sizeof(*fault->candidates),
 	      compare_candidates);
@@ -430,8 +468,7 @@ uint32_t nvs_fault_node(struct nvs_faults *f, const struct nvs_unfinished *u, ui
 	return n;
 }
 
-const char *nvs_fault_kernel(struct nvs_faults *f, const struct nvs_unfinished *u,
-			     uint32_t index)
+const char *nvs_fault_kernel(struct nvs_faults *f, const struct nvs_unfinished *u, uint32_t index)
 {
 	const struct nvs_fault_grid *g = nvs_fault_grid_at(u, index);
 	const struct nvs_fault_work *work = u->attached;

@@ -8,9 +8,11 @@
 static const struct nvs_fault_name names[] = {
 	{6, "invalid command", "an engine read a command that it does not know"},
 	{8, "timeout", "the work took longer than the driver allows"},
-	{11, "invalid command stream", "the commands were corrupt, or lay in memory that was not valid"},
+	{11, "invalid command stream",
+	 "the commands were corrupt, or lay in memory that was not valid"},
 	{13, "graphics exception",
-	 "a kernel did something that the hardware forbids: a misaligned address, an address out of "
+	 "a kernel did something that the hardware forbids: a misaligned address, an address out "
+	 "of "
 	 "range, an illegal instruction"},
 	{24, "GPU semaphore timeout", "a semaphore was not released in time"},
 	{31, "MMU fault", "the GPU accessed an address that is not mapped, or not for this access"},

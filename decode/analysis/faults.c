@@ -19,6 +19,7 @@ struct program {
 	uint64_t address; /* its key */
 	const char *kernel; /* mangled; NULL: unknown, or several */
 	bool several;
+	bool ran; /* a launch of it has ended */
 };
 
 struct page {
@@ -48,20 +49,45 @@ bool nvs_is_fault_result(uint32_t result)
 
 /* ---- submissions ---- */
 
+static struct program *get_program(struct nvs_faults *f, uint64_t address)
+{
+	struct program *p = address ? nvs_rows_find(&f->programs, &address) : NULL;
+
+	if (!p && address && nvs_budget_allows(sizeof(*p)))
+		p = nvs_rows_at(&f->programs, &address);
+	return p;
+}
+
+void nvs_fault_note_ran(struct nvs_faults *f, const struct nvs_fault_work *work)
+{
+	for (uint32_t i = 0; work && i < work->ngrids; i++) {
+		struct program *p = get_program(f, work->grids[i].program);
+
+		if (p)
+			f->ran = p->ran = true;
+	}
+}
+
+/* The submission has ended. */
 static void free_work(void *attached)
 {
 	struct nvs_fault_work *work = attached;
 
+	nvs_fault_note_ran(work->owner, work);
 	free(work->grids);
 	free(work->params);
 	free(work);
 }
 
-static struct nvs_fault_work *get_work(struct nvs_unfinished *u)
+static struct nvs_fault_work *get_work(struct nvs_faults *f, struct nvs_unfinished *u)
 {
-	if (!u->attached && nvs_budget_allows(sizeof(struct nvs_fault_work)))
-		u->attached = calloc(1, sizeof(struct nvs_fault_work));
-	return u->attached;
+	struct nvs_fault_work *work = u->attached;
+
+	if (!work && nvs_budget_allows(sizeof(*work)))
+		work = u->attached = calloc(1, sizeof(*work));
+	if (work)
+		work->owner = f;
+	return work;
 }
 
 static void keep_params(struct nvs_fault_work *work, struct nvs_fault_grid *g,
@@ -118,10 +144,11 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 
 	if (!r)
 		r = f->inner.op(arg, s, op);
-	if (r || (op->kind != NVS_OP_LAUNCH && op->kind != NVS_OP_COPY && op->kind != NVS_OP_MEMSET))
+	if (r ||
+	    (op->kind != NVS_OP_LAUNCH && op->kind != NVS_OP_COPY && op->kind != NVS_OP_MEMSET))
 		return r;
 	u = nvs_unfinished_latest(&f->work, s->channel->channel);
-	work = u ? get_work(u) : NULL;
+	work = u ? get_work(f, u) : NULL;
 	if (!work)
 		return 0;
 	if (op->kind == NVS_OP_LAUNCH) {
@@ -138,13 +165,8 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 
 void nvs_fault_name_program(struct nvs_faults *f, uint64_t address, const char *kernel)
 {
-	struct program *p;
+	struct program *p = get_program(f, address);
 
-	if (!address)
-		return;
-	p = nvs_rows_find(&f->programs, &address);
-	if (!p && nvs_budget_allows(sizeof(*p)))
-		p = nvs_rows_at(&f->programs, &address);
 	if (!p)
 		return;
 	/* Code may be unloaded, and other code loaded in its place. */
@@ -168,7 +190,8 @@ static void note_launch(struct nvs_faults *f, const struct nvs_unfinished *u)
 
 static void note_failure(struct nvs_faults *f, const struct nvs_call *call)
 {
-	if (!nvs_is_fault_result(call->result) || call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED))
+	if (!nvs_is_fault_result(call->result) ||
+	    call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED))
 		return;
 	f->work.failed = true;
 	if (f->ncalls < NVS_FAULT_CALLS)
@@ -212,14 +235,16 @@ static struct nvs_fault *add_fault(struct nvs_faults *f)
 static struct nvs_fault *find_fault(struct nvs_faults *f, uint32_t client, uint32_t group)
 {
 	for (uint32_t i = f->n; i--;)
-		if (f->list[i].notified && f->list[i].client == client && f->list[i].group == group)
+		if (f->list[i].channel != NVS_NONE && f->list[i].client == client &&
+		    f->list[i].group == group)
 			return f->list + i;
 	return NULL;
 }
 
 static int note_fault(struct nvs_faults *f, const struct nvs_rec_fault *rec)
 {
-	const struct nvs_trace_channel *c = nvs_trace_channel_at(f->work.source->trace, rec->channel);
+	const struct nvs_trace_channel *c = nvs_trace_channel_at(f->work.source->trace,
+								 rec->channel);
 	uint32_t client = c && c->known ? c->rec.client : NVS_NONE;
 	uint32_t group = c && c->known ? c->rec.group : rec->channel;
 	struct nvs_fault *fault = find_fault(f, client, group);
@@ -232,9 +257,11 @@ static int note_fault(struct nvs_faults *f, const struct nvs_rec_fault *rec)
 		fault->group = group;
 		fault->channel = rec->channel;
 		fault->gpu = c && c->known ? c->rec.gpu : NVS_NONE;
+		fault->time = rec->rec.time;
+	}
+	if (!fault->notified) {
 		fault->notified = true;
 		fault->number = rec->number;
-		fault->time = rec->rec.time;
 		fault->gpu_ns = rec->gpu_ns;
 	}
 	fault->nchannels++;
@@ -243,11 +270,12 @@ static int note_fault(struct nvs_faults *f, const struct nvs_rec_fault *rec)
 	return 0;
 }
 
-/* Error states may come before or after the notifiers: the record is matched by its group, or, if the
- * channel is unknown, with the latest fault of its GPU. */
+/* Error states may come before or after the notifiers: the record is matched by its group, or, if
+ * the channel is unknown, with the latest fault of its GPU. */
 static struct nvs_fault *fault_of_states(struct nvs_faults *f, const struct nvs_rec_sm_error *rec)
 {
-	const struct nvs_trace_channel *c = nvs_trace_channel_at(f->work.source->trace, rec->channel);
+	const struct nvs_trace_channel *c = nvs_trace_channel_at(f->work.source->trace,
+								 rec->channel);
 	struct nvs_fault *fault = NULL;
 
 	if (c && c->known)
@@ -357,7 +385,8 @@ static void find_calls(struct nvs_faults *f)
 		const struct nvs_fault_call *found = NULL;
 
 		for (uint32_t k = 0; k < f->ncalls; k++)
-			if (!found || (found->end < f->list[i].time && f->calls[k].end > found->end))
+			if (!found ||
+			    (found->end < f->list[i].time && f->calls[k].end > found->end))
 				found = f->calls + k;
 		if (found)
 			f->list[i].call = *found;
@@ -467,4 +496,11 @@ const char *nvs_fault_program_name(const struct nvs_faults *f, uint64_t address)
 	const struct program *p = address ? nvs_rows_find(&f->programs, &address) : NULL;
 
 	return p && !p->several ? p->kernel : NULL;
+}
+
+bool nvs_fault_program_ran(const struct nvs_faults *f, uint64_t address)
+{
+	const struct program *p = address ? nvs_rows_find(&f->programs, &address) : NULL;
+
+	return p && p->ran;
 }

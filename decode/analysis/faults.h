@@ -2,16 +2,16 @@
 /*
  * GPU faults of a trace, and the launches that may have caused them.
  *
- * A fault is a group of channels whose error notifiers were written, or a call that returned an error
- * which ends its context although no notifier was (an assertion). Which launch it was follows from
- * what can have been in progress:
+ * A fault is a group of channels whose error notifiers were written, or a call that returned an
+ * error which ends its context although no notifier was (an assertion). Which launch it was follows
+ * from what can have been in progress:
  *
  * - A channel executes in order. A launch is in progress if the channel's progress slot has its
- *   payload, but the semaphore that the grid releases at its end does not have its own: known if the
- *   library recorded the memory of the semaphores (FAULT_MEMORY). Without it, only the last launch
- *   that the slot has passed may be, and that is not certain.
- * - The first submission that the slot has not passed may be in progress, too, unless it still waits
- *   for a semaphore.
+ *   payload, but the semaphore that the grid releases at its end does not have its own: known if
+ * the library recorded the memory of the semaphores (FAULT_MEMORY). Without it, only the last
+ * launch that the slot has passed may be, and that is not certain.
+ * - The first submission that the slot has not passed may be in progress, too, unless it still
+ * waits for a semaphore.
  * - A program counter selects the launches whose code contains it.
  *
  * A launch is called certain only if it is the only one that is left.
@@ -43,6 +43,7 @@ struct nvs_fault_work {
 	uint8_t *params;
 	uint32_t ngrids, room, nparams, params_room;
 	bool partial; /* some grids were not kept, for lack of memory */
+	struct nvs_faults *owner;
 	uint64_t from, to, bytes; /* the first copy or memset; bytes 0: none */
 	uint64_t given, updates, changes; /* of nvs_unfinished.exec, when it was launched */
 };
@@ -68,7 +69,11 @@ struct nvs_fault_candidate {
 	enum nvs_fault_state state;
 	bool matches; /* its code contains the program counter */
 	bool sized; /* which is known from the size of the code */
-	uint32_t first, n; /* grids: the first that matches, and how many do; n 0: any */
+	/* Grids: the most likely one, and how many match the program counter. FIRST is NVS_NONE if
+	 * there are several and none stands out. */
+	uint32_t first, n;
+	bool one_kernel; /* all grids that can have faulted are of one kernel */
+	bool novel; /* other kernels have run to their end before, this one has not */
 	uint32_t freed; /* words of its parameters that point to freed memory */
 	uint32_t stray; /* that point near an allocation, but into none */
 };
@@ -109,6 +114,7 @@ struct nvs_faults {
 	uint32_t ncalls;
 	uint32_t cls; /* compute class of the latest launch */
 	uint64_t steps; /* spent on attribution */
+	bool ran; /* some kernel has run to its end */
 };
 
 void nvs_faults_begin(struct nvs_faults *f, struct nvs_source *s, struct nvs_pass_reader *reader);
@@ -126,13 +132,15 @@ bool nvs_is_fault_result(uint32_t result);
 bool nvs_fault_read_memory(const struct nvs_faults *f, uint64_t address, uint32_t *value);
 /* Mangled name of the kernel whose code begins at ADDRESS, from direct launches; NULL: unknown. */
 const char *nvs_fault_program_name(const struct nvs_faults *f, uint64_t address);
+/* True if a launch of it has ended before the faults. */
+bool nvs_fault_program_ran(const struct nvs_faults *f, uint64_t address);
+void nvs_fault_note_ran(struct nvs_faults *f, const struct nvs_fault_work *work);
 void nvs_fault_name_program(struct nvs_faults *f, uint64_t address, const char *kernel);
 
 /* Mangled name of the kernel of grid INDEX of U; NULL: unknown. */
-const char *nvs_fault_kernel(struct nvs_faults *f, const struct nvs_unfinished *u,
-			     uint32_t index);
-/* The graph's node that grid INDEX is, if the trace has the nodes: returns how many nodes it may be,
- * and sets *NODE to the first of them. 0: unknown. */
+const char *nvs_fault_kernel(struct nvs_faults *f, const struct nvs_unfinished *u, uint32_t index);
+/* The graph's node that grid INDEX is, if the trace has the nodes: returns how many nodes it may
+ * be, and sets *NODE to the first of them. 0: unknown. */
 uint32_t nvs_fault_node(struct nvs_faults *f, const struct nvs_unfinished *u, uint32_t index,
 			uint32_t *node);
 const struct nvs_fault_grid *nvs_fault_grid_at(const struct nvs_unfinished *u, uint32_t index);

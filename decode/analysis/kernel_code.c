@@ -87,8 +87,9 @@ static int add_cubin(struct nvs_kernel_codes *k, const void *data, size_t size)
 	if (!r)
 		r = nvs_cubin_functions(&kept->cubin, &memory, &all);
 	for (uint32_t i = 0; i < all.n && !r; i++) {
-		struct nvs_kernel_code *row =
-			all.function[i].kernel ? find_row(k, all.function[i].name) : NULL;
+		struct nvs_kernel_code *row = all.function[i].kernel
+						      ? find_row(k, all.function[i].name)
+						      : NULL;
 
 		used |= row && set_code(row, &kept->cubin, all.function + i);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The code of kernels by name, from the images of a trace recorded with code=on: for the instruction
- * at a program counter, its source line, and the kernel's size. */
+/* The code of kernels by name, from the images of a trace recorded with code=on: for the
+ * instruction at a program counter, its source line, and the kernel's size. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_KERNEL_CODE_H
 #define NVSNOOP_DECODE_ANALYSIS_KERNEL_CODE_H
 

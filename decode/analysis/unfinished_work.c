@@ -115,6 +115,8 @@ static void retire_first(struct nvs_unfinished_work *o, struct nvs_unfinished_ch
 	for (uint32_t i = 0; i < u->nreleases && i < NVS_UNDONE_SEMAPHORES; i++)
 		if (u->release[i].written || u->release[i].address != u->grid.address)
 			note_release(o, u->number, u->release + i);
+	if (u->launches)
+		c->loose = !u->grid.address;
 	if (u->grid.address) {
 		add_grid(o, c, u);
 		return;
@@ -373,6 +375,8 @@ static void end_waited(struct nvs_unfinished_work *o, const struct nvs_call *cal
 	for (size_t k = 0; k < o->channels.n; k++) {
 		struct nvs_unfinished_channel *c = o->channels.row[k];
 
+		if (!one)
+			c->loose = false;
 		for (uint32_t i = c->nrunning; i--;) {
 			const struct nvs_unfinished *u = c->running + i;
 

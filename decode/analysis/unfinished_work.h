@@ -57,6 +57,7 @@ struct nvs_unfinished_channel {
 	bool freed, dropped; /* dropped: the oldest were dropped for lack of memory */
 	bool faulted; /* it has a FAULT record: what is unfinished now stays so */
 	bool ended_grids; /* grids were taken for ended because there are too many */
+	bool loose; /* the latest grid that was passed releases no semaphore: it may still run */
 };
 
 /* The outermost call of a thread that has not returned. */

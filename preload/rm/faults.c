@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults of the GPU. When a channel is torn down by an error, the kernel driver writes the channel's
- * error notifier; when a wait has failed, the user-space driver asks for the error states of the
- * SMs. Nothing here runs on the way of a launch: notifiers are read after a call that failed, by the
- * keeper, and at a channel's end.
+ * Faults of the GPU. When a channel is torn down by an error, the kernel driver writes the
+ * channel's error notifier; when a wait has failed, the user-space driver asks for the error states
+ * of the SMs. Nothing here runs on the way of a launch: notifiers are read after a call that
+ * failed, by the keeper, and at a channel's end.
  */
 #include "preload/base/sys.h"
 #include "preload/rm/rm.h"
@@ -25,8 +25,8 @@ static bool is_host_memory(uintptr_t at)
 	return false;
 }
 
-/* What the process sees of the memory around the channel's progress slot. NULL: unknown, or not host
- * memory, from which reading would take long. */
+/* What the process sees of the memory around the channel's progress slot. NULL: unknown, or not
+ * host memory, from which reading would take long. */
 static const struct nvs_seg *find_slot_memory(const struct nvs_channel_entry *c)
 {
 	const struct nvs_segs *all = &nvs_rm()->segs;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Formats the text of --fault: which kernel, which instruction, which address and whose memory, then
- * what is certain and what is not. */
+/* Formats the text of --fault: which kernel, which instruction, which address and whose memory,
+ * then what is certain and what is not. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 
 #define NAME_WIDTH 60
 #define MAX_WORDS 4u /* parameters described per candidate */
+#define FAR (1ull << 40) /* bytes: no distance is given beyond that */
 typedef unsigned long long ull; /* for printing */
 
 /* ---- names ---- */
@@ -70,38 +71,27 @@ void nvs_fault_print_what(FILE *f, const struct nvs_fault *fault)
 			warp && name ? name->name : "");
 }
 
-static void print_nodes(FILE *f, struct nvs_fault_trace *t, const struct nvs_unfinished *u,
-			uint32_t index, uint32_t matching)
+static void print_nodes(FILE *f, struct nvs_fault_trace *t, const struct nvs_fault_candidate *c)
 {
-	uint32_t node, n = nvs_fault_node(&t->faults, u, index, &node);
+	uint32_t node, n = nvs_fault_node(&t->faults, c->u, c->first, &node);
 
-	if (matching > 1)
-		fprintf(f, "one of %u nodes of ", matching);
+	if (c->n > 1 && !c->freed && !c->stray)
+		fprintf(f, "one of %u nodes of ", c->n);
 	else if (n == 1)
 		fprintf(f, "node %u of ", node);
 	else if (n)
 		fprintf(f, "one of %u nodes of ", n);
 	else
 		fputs("a node of ", f);
-	fprintf(f, "graph %u", u->exec->index);
-}
-
-/* The grid that is shown for a candidate; NVS_NONE: it has many, and none stands out. */
-static uint32_t shown_grid(const struct nvs_fault_candidate *c)
-{
-	const struct nvs_fault_work *work = c->u->attached;
-
-	if (c->matches || c->freed || c->stray)
-		return c->first;
-	return work && work->ngrids == 1 ? 0 : NVS_NONE;
+	fprintf(f, "graph %u", c->u->exec->index);
 }
 
 void nvs_fault_print_work(FILE *f, struct nvs_fault_trace *t, const struct nvs_fault *fault,
 			  const struct nvs_fault_candidate *c)
 {
 	const struct nvs_unfinished *u = c->u;
-	uint32_t shown = shown_grid(c);
-	const char *kernel = nvs_fault_kernel(&t->faults, u, shown == NVS_NONE ? 0 : shown);
+	uint32_t shown = c->first == NVS_NONE && c->one_kernel ? 0 : c->first;
+	const char *kernel = nvs_fault_kernel(&t->faults, u, shown);
 
 	if (u->launches && (shown != NVS_NONE || u->kernel)) {
 		fputs("kernel ", f);
@@ -111,7 +101,7 @@ void nvs_fault_print_work(FILE *f, struct nvs_fault_trace *t, const struct nvs_f
 			fputs("without a name", f);
 		if (u->exec) {
 			fputs(", ", f);
-			print_nodes(f, t, u, shown, c->n);
+			print_nodes(f, t, c);
 		}
 	} else if (u->launches) {
 		nvs_print_count(f, u->launches, "kernel", "kernels");
@@ -175,7 +165,7 @@ static void print_none(FILE *f, const struct nvs_fault_trace *t,
 	uint64_t behind = below ? address - below->address - below->bytes : UINT64_MAX;
 	uint64_t before = above ? above->address - address : UINT64_MAX;
 
-	if (!below && !above) {
+	if (behind > FAR && before > FAR) {
 		fputs("in no allocation", f);
 		return;
 	}
@@ -219,7 +209,7 @@ void nvs_fault_print_place(FILE *f, const struct nvs_fault_trace *t,
 void nvs_fault_print_words(FILE *f, struct nvs_fault_trace *t, const struct nvs_fault *fault,
 			   const struct nvs_fault_candidate *c)
 {
-	uint32_t index = shown_grid(c), listed = 0;
+	uint32_t index = c->first, listed = 0;
 
 	if (index == NVS_NONE)
 		return;
@@ -231,7 +221,8 @@ void nvs_fault_print_words(FILE *f, struct nvs_fault_trace *t, const struct nvs_
 		       nvs_fault_word_next(&t->faults, fault, c->u, index, &w)) {
 			if ((w.place.in != NULL) != (pass == 1))
 				continue;
-			fprintf(f, "%s%#llx (at +%u) is ", listed++ ? "; " : "", (ull)w.value, w.at);
+			fprintf(f, "%s%#llx (at +%u) is ", listed++ ? "; " : "", (ull)w.value,
+				w.at);
 			nvs_fault_print_place(f, t, &w.place, w.value, c->u->time);
 		}
 	}
@@ -241,17 +232,23 @@ void nvs_fault_print_words(FILE *f, struct nvs_fault_trace *t, const struct nvs_
 
 static void print_instruction(FILE *f, const struct nvs_fault_instruction *insn)
 {
-	char text[32];
-
-	fputs(", at ", f);
-	if (*insn->name)
-		fprintf(f, "%s, ", insn->name);
-	fprintf(f, "%s bytes into its code", nvs_format_grouped(text, insn->offset));
+	fprintf(f, ", at %s%s+%#llx", insn->name, *insn->name ? " " : "", (ull)insn->offset);
 	if (insn->line.line) {
 		fputs(" (", f);
 		nvs_print_text(f, insn->line.file, NAME_WIDTH);
 		fprintf(f, ":%u)", insn->line.line);
 	}
+}
+
+/* Of a graph: which kernel it was is not certain. */
+static void print_one_of(FILE *f, const struct nvs_fault_candidate *c, const char *work)
+{
+	fprintf(f, "One of %u kernels", c->u->launches);
+	if (c->u->exec)
+		fprintf(f, " of graph %u", c->u->exec->index);
+	fputs(" faulted", f);
+	if (c->first != NVS_NONE)
+		fprintf(f, ", probably %s", work);
 }
 
 /* "Kernel x faulted: ...", or that it is one of several. */
@@ -270,11 +267,13 @@ static void print_head(FILE *f, struct nvs_fault_trace *t, const struct nvs_faul
 	fclose(w);
 	if (!fault->ncandidates || !work) {
 		fputs("A fault of the GPU", f);
+	} else if (fault->certain && c->u->launches && !c->one_kernel) {
+		print_one_of(f, c, work);
 	} else if (fault->certain) {
-		fprintf(f, "%c%s faulted", *work - ('a' <= *work && *work <= 'z' ? 32 : 0),
-			work + 1);
+		fprintf(f, "%c%s%s faulted", *work - ('a' <= *work && *work <= 'z' ? 32 : 0),
+			work + 1, strchr(work, ',') ? "," : "");
 	} else {
-		fprintf(f, "Probably %s faulted", work);
+		fprintf(f, "Probably %s%s faulted", work, strchr(work, ',') ? "," : "");
 	}
 	free(work);
 	fputs(": ", f);
@@ -288,12 +287,21 @@ static void print_head(FILE *f, struct nvs_fault_trace *t, const struct nvs_faul
 	fputc('.', f);
 }
 
-static void print_address(FILE *f, const struct nvs_fault_trace *t, const struct nvs_fault *fault)
+static void print_address(FILE *f, struct nvs_fault_trace *t, const struct nvs_fault *fault)
 {
+	struct nvs_fault_instruction insn = {0};
 	struct nvs_memory_place place;
 
 	if (!fault->address)
 		return;
+	if (fault->ncandidates)
+		nvs_fault_find_instruction(t, fault, fault->candidates, &insn);
+	if (!strncmp(insn.name, "LDL", 3) || !strncmp(insn.name, "STL", 3) ||
+	    !strncmp(insn.name, "LDS", 3) || !strncmp(insn.name, "STS", 3)) {
+		fprintf(f, " The instruction accesses %s memory.",
+			insn.name[2] == 'L' ? "local" : "shared");
+		return;
+	}
 	nvs_memory_place_find(&t->faults.ranges, fault->address, fault->time, &place);
 	fputs(" The address is ", f);
 	nvs_fault_print_place(f, t, &place, fault->address,
@@ -307,9 +315,7 @@ static void print_launch(FILE *f, const struct nvs_fault_trace *t, const struct 
 {
 	const struct nvs_fault_candidate *c = fault->candidates;
 	const struct nvs_unfinished *u = c->u;
-	const struct nvs_fault_grid *g = shown_grid(c) == NVS_NONE
-						 ? NULL
-						 : nvs_fault_grid_at(u, shown_grid(c));
+	const struct nvs_fault_grid *g = nvs_fault_grid_at(u, c->first);
 	char text[32];
 
 	fprintf(f, " It is in submission %s, by ", nvs_format_grouped(text, u->number));
@@ -321,6 +327,8 @@ static void print_launch(FILE *f, const struct nvs_fault_trace *t, const struct 
 		fprintf(f, ", with %ux%ux%u blocks of %ux%ux%u threads", g->grid[0], g->grid[1],
 			g->grid[2], g->block[0], g->block[1], g->block[2]);
 	fputc('.', f);
+	if (c->novel && !c->freed && c->first != NVS_NONE && !fault->pc)
+		fputs(" This kernel had not run to its end before.", f);
 }
 
 static void print_words(FILE *f, struct nvs_fault_trace *t, const struct nvs_fault *fault)
@@ -477,7 +485,9 @@ int nvs_fault_format_ranks(const struct nvs_run *run, char **text)
 	if (!f)
 		return -ENOMEM;
 	print_rank(f, first->faults.work.source);
-	fprintf(f, faulted > 1 ? " faulted first, of %u that did: " : " is the only one that faulted: ",
+	fprintf(f,
+		faulted > 1 ? " faulted first, of %u that did: "
+			    : " is the only one that faulted: ",
 		faulted);
 	nvs_fault_print_what(f, first->faults.list);
 	fputc('.', f);

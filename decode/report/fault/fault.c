@@ -90,8 +90,8 @@ static const struct nvs_callsite *get_site(const struct fault_row *r)
 			 : r->sm      ? NVS_NONE
 				      : r->fault->call.stack;
 
-	return nvs_trace_callsite(r->source->trace, r->candidate || r->fault->call.api ? stack
-										       : NVS_NONE);
+	return nvs_trace_callsite(r->source->trace,
+				  r->candidate || r->fault->call.api ? stack : NVS_NONE);
 }
 
 static const char *get_api(const struct fault_row *r)
@@ -108,8 +108,9 @@ static const char *get_error(const struct fault_row *r)
 
 static const char *get_fault_name(const struct fault_row *r)
 {
-	const struct nvs_fault_name *name =
-		is_fault(r) && r->fault->notified ? nvs_fault_name(r->fault->number) : NULL;
+	const struct nvs_fault_name *name = is_fault(r) && r->fault->notified
+						    ? nvs_fault_name(r->fault->number)
+						    : NULL;
 	const char *warp = r->sm ? nvs_warp_error_name(r->sm->warp_esr) : NULL;
 
 	return warp ? warp : name ? name->name : "";
@@ -125,14 +126,18 @@ static const char *get_state(const struct fault_row *r)
 static const char *get_kernel(const struct fault_row *r)
 {
 	const struct nvs_fault_candidate *c = r->candidate;
-	const struct nvs_fault_work *work = c ? c->u->attached : NULL;
 
 	if (!c || !c->u->launches)
 		return NULL;
-	return c->u->kernel ? c->u->kernel
-	       : c->matches || c->freed || c->stray || (work && work->ngrids == 1)
-		       ? nvs_fault_kernel(&r->trace->faults, c->u, c->first)
-		       : NULL;
+	return nvs_fault_kernel(&r->trace->faults, c->u,
+				c->first == NVS_NONE && c->one_kernel ? 0 : c->first);
+}
+
+static bool is_kernel_certain(const struct fault_row *r)
+{
+	const struct nvs_fault_candidate *c = r->fault->candidates;
+
+	return r->fault->certain && is_first(r) && c->u->launches && c->one_kernel;
 }
 
 static const char *get_kernel_name(const struct fault_row *r)
@@ -146,7 +151,7 @@ static bool get_node(const struct fault_row *r, uint32_t *node)
 {
 	const struct nvs_fault_candidate *c = r->candidate;
 
-	return c && c->u->exec && (c->matches ? c->n == 1 : c->freed || c->stray) &&
+	return c && c->u->exec && (c->n <= 1 || c->freed || c->stray) &&
 	       nvs_fault_node(&r->trace->faults, c->u, c->first, node) == 1;
 }
 
@@ -177,57 +182,57 @@ static uint64_t get_address(const struct fault_row *r)
 }
 
 #define OF_LAUNCHES(COL)                                                                         \
-	COL(truth, certain, "certain", 0, 0, r->fault->certain && is_first(r), "yes")            \
+	COL(truth, certain, "certain", 0, 0, r->fault->certain &&is_first(r), "yes")             \
+	COL(truth, certain_kernel, "kernel", 0, 0, is_kernel_certain(r), "yes")                  \
 	COL(guarded, submission, "subm.", 0, 0, r->candidate, get_work(r)->number)               \
 	COL(known, channel, "chan", 0, 0, get_channel(r) != NVS_NONE, get_channel(r))            \
 	COL(by, stream, "stream", IF_KNOWN, 2, put_stream, r)                                    \
 	COL(text, state, "state", 0, 0, get_state(r))                                            \
-	COL(guarded, graph, "graph", IF_KNOWN, 0, r->candidate && get_work(r)->exec,             \
+	COL(guarded, graph, "graph", IF_KNOWN, 0, r->candidate &&get_work(r)->exec,              \
 	    get_work(r)->exec->index)                                                            \
 	COL(by, node, "node", IF_KNOWN, 0, put_node, r)                                          \
 	COL(text, grid_block, "grid / block", IF_KNOWN, 1, r->shape)                             \
-	COL(known, code_offset, "at", IF_KNOWN, 0, r->insn.known, r->insn.offset)                \
+	COL(hex, code_offset, "at", IF_KNOWN, 0, r->insn.known, r->insn.offset)                  \
 	COL(text, instruction, "insn", IF_KNOWN, 0, r->insn.name)                                \
 	COL(text, code_line, "in", IF_KNOWN, 0, r->line)                                         \
 	COL(text, does, "does", NAME, 0, r->work)                                                \
-	COL(guarded, freed_pointers, "to freed", IF_ANY, 0, r->candidate, r->candidate->freed) \
+	COL(guarded, freed_pointers, "to freed", IF_ANY, 0, r->candidate, r->candidate->freed)   \
 	COL(guarded, stray_pointers, "to nothing", IF_ANY, 0, r->candidate, r->candidate->stray) \
-	COL(text, pointers, "pointers", DETAIL, 0, r->words)                              \
+	COL(text, pointers, "pointers", DETAIL, 0, r->words)                                     \
 	COL(text, api, "api", NAME, 2, get_api(r))                                               \
 	COL(text, callsite, "callsite", NAME, 1, get_site(r)->site)
 
-#define LAUNCH_COLUMNS(COL)                           \
+#define LAUNCH_COLUMNS(COL)                               \
 	COL(count, fault, "fault", SEVERAL, 0, r->number) \
-	OF_LAUNCHES(COL)                              \
+	OF_LAUNCHES(COL)                                  \
 	NVS_SOURCE_COLUMNS(COL, r->source)
 NVS_COLUMNS(launch_columns, struct fault_row, LAUNCH_COLUMNS)
 
-#define COLUMNS(COL)                                                                             \
-	COL(text, kind, "kind", 0, 0, r->candidate ? "launch" : r->sm ? "sm" : "fault")          \
-	COL(same, fault, "fault", 0, 0)                                                          \
-	COL(text, says, "says", NAME, 0, r->text)                                                \
-	COL(known, fault_number, "number", 0, 0, is_fault(r) && r->fault->notified,              \
-	    r->fault->number)                                                                    \
-	COL(text, fault_name, "name", NAME, 0, get_fault_name(r))                                \
-	COL(text, error, "error", NAME, 0, get_error(r))                                         \
-	COL(by, time_ns, "seconds", 0, 0, nvs_source_time, r->source, is_fault(r),               \
-	    r->fault->time)                                                                      \
-	COL(known, fault_gpu_ns, "GPU time", 0, 0, is_fault(r) && r->fault->gpu_ns,              \
-	    r->fault->gpu_ns)                                                                    \
-	COL(known, gpu, "gpu", 0, 0, r->fault->gpu != NVS_NONE, r->fault->gpu)                   \
-	COL(known, channels, "channels", 0, 0, is_fault(r) && r->fault->notified,                \
-	    r->fault->nchannels)                                                                 \
-	COL(known, candidates, "launches", 0, 0, is_fault(r), r->fault->ncandidates)             \
-	COL(guarded, sm, "SM", 0, 0, r->sm, r->sm->sm)                                           \
-	COL(guarded, warp_error, "ESR", 0, 0, r->sm, r->sm->warp_esr)                            \
-	COL(guarded, global_error, "global ESR", 0, 0, r->sm, r->sm->global_esr)                 \
-	COL(known, mmu_fault_info, "MMU", 0, 0, is_fault(r) && r->fault->mmu, r->fault->mmu_info) \
-	COL(hex, program_counter, "PC", 0, 0, get_pc(r), get_pc(r))                              \
-	COL(hex, address, "address", 0, 0, get_address(r), get_address(r))                       \
-	OF_LAUNCHES(COL##_SAME)                                                                  \
-	COL(text, kernel, "kernel", NAME, 0, get_kernel_name(r))                                 \
-	COL(text, mangled, "mangled", NAME, 0, get_kernel(r))                                    \
-	COL(text, module, "module", NAME, 0, get_site(r)->site_module)                           \
+#define COLUMNS(COL)                                                                               \
+	COL(text, kind, "kind", 0, 0, r->candidate ? "launch" : r->sm ? "sm" : "fault")            \
+	COL(same, fault, "fault", 0, 0)                                                            \
+	COL(text, says, "says", NAME, 0, r->text)                                                  \
+	COL(known, fault_number, "number", 0, 0, is_fault(r) && r->fault->notified,                \
+	    r->fault->number)                                                                      \
+	COL(text, fault_name, "name", NAME, 0, get_fault_name(r))                                  \
+	COL(text, error, "error", NAME, 0, get_error(r))                                           \
+	COL(by, time_ns, "seconds", 0, 0, nvs_source_time, r->source, is_fault(r), r->fault->time) \
+	COL(known, fault_gpu_ns, "GPU time", 0, 0, is_fault(r) && r->fault->gpu_ns,                \
+	    r->fault->gpu_ns)                                                                      \
+	COL(known, gpu, "gpu", 0, 0, r->fault->gpu != NVS_NONE, r->fault->gpu)                     \
+	COL(known, channels, "channels", 0, 0, is_fault(r) && r->fault->notified,                  \
+	    r->fault->nchannels)                                                                   \
+	COL(known, candidates, "launches", 0, 0, is_fault(r), r->fault->ncandidates)               \
+	COL(guarded, sm, "SM", 0, 0, r->sm, r->sm->sm)                                             \
+	COL(guarded, warp_error, "ESR", 0, 0, r->sm, r->sm->warp_esr)                              \
+	COL(guarded, global_error, "global ESR", 0, 0, r->sm, r->sm->global_esr)                   \
+	COL(known, mmu_fault_info, "MMU", 0, 0, is_fault(r) && r->fault->mmu, r->fault->mmu_info)  \
+	COL(hex, program_counter, "PC", 0, 0, get_pc(r), get_pc(r))                                \
+	COL(hex, address, "address", 0, 0, get_address(r), get_address(r))                         \
+	OF_LAUNCHES(COL##_SAME)                                                                    \
+	COL(text, kernel, "kernel", NAME, 0, get_kernel_name(r))                                   \
+	COL(text, mangled, "mangled", NAME, 0, get_kernel(r))                                      \
+	COL(text, module, "module", NAME, 0, get_site(r)->site_module)                             \
 	NVS_SOURCE_COLUMNS(COL##_SAME, r->source)
 NVS_COLUMNS(columns, struct fault_row, COLUMNS)
 
@@ -258,14 +263,12 @@ static int format(char **text, struct fault_row *r,
 static int format_details(struct fault_row *r)
 {
 	const struct nvs_fault_grid *g = nvs_fault_grid_at(r->candidate->u, r->candidate->first);
-	const struct nvs_fault_work *work = r->candidate->u->attached;
-	bool one = work && (work->ngrids == 1 || r->candidate->matches);
 	int n = 0;
 
 	nvs_fault_find_instruction(r->trace, r->fault, r->candidate, &r->insn);
 	if (r->insn.line.line)
 		n = asprintf(&r->line, "%s:%u", r->insn.line.file, r->insn.line.line);
-	if (n >= 0 && g && one && g->grid[0])
+	if (n >= 0 && g && g->grid[0])
 		n = asprintf(&r->shape, "%ux%ux%u/%ux%ux%u", g->grid[0], g->grid[1], g->grid[2],
 			     g->block[0], g->block[1], g->block[2]);
 	return n < 0 ? -ENOMEM : 0;

@@ -93,12 +93,12 @@ static bool add_passed(struct nvs_faults *f, struct nvs_fault *fault,
 		if (ended == NO) {
 			add(fault, u, c, NVS_FAULT_RUNNING);
 			runs = true;
-		} else if (ended == YES) {
-			nvs_fault_note_ran(f, u->attached);
 		} else if (ended == UNKNOWN && i + 1 == c->nrunning) {
 			add(fault, u, c, NVS_FAULT_PERHAPS);
 			fault->unknown = true;
 			runs = true;
+		} else {
+			nvs_fault_note_ran(f, u->attached);
 		}
 	}
 	return runs;
@@ -109,15 +109,17 @@ static void add_first(struct nvs_faults *f, struct nvs_fault *fault,
 		      const struct nvs_unfinished_channel *c, bool after)
 {
 	const struct nvs_unfinished *u;
-	bool begun;
+	bool begun = true;
 
 	for (uint64_t i = 0; (u = nvs_unfinished_at(c, i)); i++) {
+		if (has_work(u) && has_ended(f, u, &begun) == YES)
+			continue;
 		if (waits(f, u))
 			return;
 		if (has_work(u))
 			break;
 	}
-	if (!u || has_ended(f, u, &begun) == YES)
+	if (!u)
 		return;
 	if (after && (!begun || !u->launches))
 		return;
@@ -278,6 +280,7 @@ static void find_novel(struct nvs_faults *f, struct nvs_fault_candidate *c)
 			at = i;
 		c->one_kernel &= work->grids[i].program == work->grids->program;
 	}
+	c->one_node = c->n == 1 || (!c->n && c->one_kernel && work->ngrids == 1);
 	c->one_kernel |= c->matches;
 	if (at == NVS_NONE || !f->ran)
 		return;

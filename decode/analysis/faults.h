@@ -72,6 +72,7 @@ struct nvs_fault_candidate {
 	/* Grids: the most likely one, and how many match the program counter. FIRST is NVS_NONE if
 	 * there are several and none stands out. */
 	uint32_t first, n;
+	bool one_node; /* FIRST is the only grid that can have faulted */
 	bool one_kernel; /* all grids that can have faulted are of one kernel */
 	bool novel; /* other kernels have run to their end before, this one has not */
 	uint32_t freed; /* words of its parameters that point to freed memory */

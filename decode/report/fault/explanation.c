@@ -75,6 +75,8 @@ static void print_nodes(FILE *f, struct nvs_fault_trace *t, const struct nvs_fau
 {
 	uint32_t node, n = nvs_fault_node(&t->faults, c->u, c->first, &node);
 
+	if (!c->one_node && n == 1 && (c->n <= 1 || c->freed || c->stray))
+		fputs("probably ", f);
 	if (c->n > 1 && !c->freed && !c->stray)
 		fprintf(f, "one of %u nodes of ", c->n);
 	else if (n == 1)
@@ -248,7 +250,7 @@ static void print_one_of(FILE *f, const struct nvs_fault_candidate *c, const cha
 		fprintf(f, " of graph %u", c->u->exec->index);
 	fputs(" faulted", f);
 	if (c->first != NVS_NONE)
-		fprintf(f, ", probably %s", work);
+		fprintf(f, ", perhaps %s", work);
 }
 
 /* "Kernel x faulted: ...", or that it is one of several. */

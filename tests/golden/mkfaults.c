@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mkfaults FOLDER LINES.CUBIN: traces of programs whose GPU faults, for tests/cli/faults.cases. Kernels
- * are "store" and "load" of tests/sass/lines.cu and "other", whose code is not in the trace. The GPU has
- * executed everything up to what is said to run.
+ * mkfaults FOLDER LINES.CUBIN: traces of programs whose GPU faults, for tests/cli/faults.cases.
+ * Kernels are "store" and "load" of tests/sass/lines.cu and "other", whose code is not in the
+ * trace. The GPU has executed everything up to what is said to run.
  */
 #include <stdarg.h>
 #include "tests/unit/mktrace.h"
@@ -140,8 +140,8 @@ static void launch(uint32_t channel, enum kernel kernel, uint64_t a, uint64_t b,
 /* A graph of N kernels, all of one shape unless SHAPES. Node BAD gets the address A. */
 static void graph(uint32_t n, uint32_t bad, bool differ, bool shapes, uint64_t a)
 {
-	struct nvs_rec_graph *rec = mk_rec(&m, NVS_REC_GRAPH, sizeof(*rec) +
-								      n * sizeof(rec->nodes[0]));
+	struct nvs_rec_graph *rec = mk_rec(&m, NVS_REC_GRAPH,
+					   sizeof(*rec) + n * sizeof(rec->nodes[0]));
 	uint32_t last;
 
 	rec->rec.flags = NVS_GRAPH_LAST;
@@ -159,8 +159,8 @@ static void graph(uint32_t n, uint32_t bad, bool differ, bool shapes, uint64_t a
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		last = launches;
-		grid(differ && i != bad ? OTHER : STORE, shapes ? i + 1 : 2,
-		     i == bad ? a : BUFFER, 0, i + 1 == n ? SEMAPHORE(last) : 0);
+		grid(differ && i != bad ? OTHER : STORE, shapes ? i + 1 : 2, i == bad ? a : BUFFER,
+		     0, i + 1 == n ? SEMAPHORE(last) : 0);
 	}
 	submit(GRAPH, 1);
 	reached(1, last, RUNS);
@@ -172,7 +172,8 @@ static void graph(uint32_t n, uint32_t bad, bool differ, bool shapes, uint64_t a
 static void remember_memory(void)
 {
 	for (int i = 0; i < 2; i++)
-		memcpy(mk_fault_memory(&m, 1, i ? SEMAPHORE(0) & ~4095ull : SLOT(0) & ~4095ull, 4096)
+		memcpy(mk_fault_memory(&m, 1, i ? SEMAPHORE(0) & ~4095ull : SLOT(0) & ~4095ull,
+				       4096)
 			       ->data,
 		       page[i], 4096);
 }

@@ -42,17 +42,17 @@ __global__ void scaled(struct args a)
 __global__ void beyond(struct args a)
 {
 	a.p[threadIdx.x] += 1;
-	a.p[a.at] = 1;
+	a.p[a.at] = 1; /* faults */
 }
 
 __global__ void freed(struct args a)
 {
-	a.p[threadIdx.x + a.at] = 1;
+	a.p[threadIdx.x + a.at] = 1; /* faults */
 }
 
 __global__ void loaded(struct args a)
 {
-	int v = a.p[a.at];
+	int v = a.p[a.at]; /* faults */
 
 	if (v == 12345)
 		a.p[0] = v;
@@ -64,46 +64,46 @@ __global__ void table(struct args a)
 {
 	int *q = ((int **)(a.p + 1024))[8 + a.bad];
 
-	*q = 1;
+	*q = 1; /* faults */
 }
 
 __global__ void null(struct args a)
 {
 	volatile int *q = a.bad ? NULL : a.p;
 
-	q[threadIdx.x] = 1;
+	q[threadIdx.x] = 1; /* faults */
 }
 
 __global__ void misaligned(struct args a)
 {
-	*(volatile u64 *)((char *)a.p + a.bad) = 3;
+	*(volatile u64 *)((char *)a.p + a.bad) = 3; /* faults */
 }
 
 __global__ void trapped(struct args a)
 {
 	if (a.bad)
-		__trap();
+		__trap(); /* faults */
 	a.p[0] = 1;
 }
 
 __global__ void asserted(struct args a)
 {
-	assert(!a.bad);
+	assert(!a.bad); /* faults */
 	a.p[0] = 1;
 }
 
 static __device__ __noinline__ int dive(volatile int *p, int n)
 {
-	volatile int local[200];
+	volatile int local[100];
 
-	for (int i = 0; i < 200; i++)
-		local[i] = p[i & 31] + n;
-	return n ? dive(p, n - 1) + local[n & 127] : local[0];
+	for (int i = 0; i < 100; i++)
+		local[i] = p[i & 31] + n; /* faults */
+	return n ? dive(p, n - 1) + local[n & 63] : local[0];
 }
 
 __global__ void overflowed(struct args a)
 {
-	depth_sum += dive(a.p, a.bad ? 1000000 : 1);
+	depth_sum += dive(a.p, a.bad ? 1000000 : 0);
 }
 
 __global__ void shared(struct args a)
@@ -111,18 +111,8 @@ __global__ void shared(struct args a)
 	__shared__ volatile int s[32];
 
 	s[threadIdx.x & 31] = 1;
-	s[a.bad ? 1 << 26 : 0] = 2;
+	s[a.bad ? 1 << 26 : 0] = 2; /* faults */
 	a.p[0] = s[1];
-}
-
-__global__ void local(struct args a)
-{
-	volatile int l[16];
-
-	for (int i = 0; i < 16; i++)
-		l[i] = a.p[i];
-	l[a.bad ? a.at : 0] = 2;
-	a.p[0] = l[a.at & 15];
 }
 
 static const struct {
@@ -130,7 +120,7 @@ static const struct {
 	void (*kernel)(struct args);
 } kinds[] = {{"beyond", beyond}, {"freed", freed}, {"loaded", loaded}, {"table", table}, {"null", null},
 	     {"misaligned", misaligned}, {"trapped", trapped}, {"asserted", asserted}, {"overflowed", overflowed},
-	     {"shared", shared}, {"local", local}};
+	     {"shared", shared}};
 
 static unsigned state;
 
@@ -214,8 +204,6 @@ static void prepare(const char *kind)
 	cudaMemcpy(good_args.p + 1024, host, sizeof(host), cudaMemcpyHostToDevice);
 	if (!strcmp(kind, "beyond") || !strcmp(kind, "loaded"))
 		bad_args.at = (64 << 18) + (1ull << 32) + draw(1000);
-	if (!strcmp(kind, "local"))
-		bad_args.at = 1 << 20;
 	if (!strcmp(kind, "freed"))
 		bad_args.p = big;
 	cudaFree(big);

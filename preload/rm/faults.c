@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults of the GPU. When a channel is torn down by an error, the kernel driver writes the channel's
- * error notifier; when a wait has failed, the user-space driver asks for the error states of the
- * SMs. Nothing here runs on the way of a launch: notifiers are read after a call that failed, by the
- * keeper, and at a channel's end.
+ * Faults of the GPU. When a channel is torn down by an error, the kernel driver writes the
+ * channel's error notifier; when a wait has failed, the user-space driver asks for the error states
+ * of the SMs. Nothing here runs on the way of a launch: notifiers are read after a call that
+ * failed, by the keeper, and at a channel's end.
  */
 #include "preload/base/sys.h"
 #include "preload/rm/rm.h"
@@ -25,8 +25,8 @@ static bool is_host_memory(uintptr_t at)
 	return false;
 }
 
-/* What the process sees of the memory around the channel's progress slot. NULL: unknown, or not host
- * memory, from which reading would take long. */
+/* What the process sees of the memory around the channel's progress slot. NULL: unknown, or not
+ * host memory, from which reading would take long. */
 static const struct nvs_seg *find_slot_memory(const struct nvs_channel_entry *c)
 {
 	const struct nvs_segs *all = &nvs_rm()->segs;
@@ -118,7 +118,7 @@ void nvs_channel_find_fault(struct nvs_channel_entry *c, enum nvs_fault_seen see
 	r.number = n.info32;
 	r.info16 = n.info16;
 	r.status = n.status;
-	r.gpu_ns = (uint64_t)n.timeStamp[1] << 32 | n.timeStamp[0];
+	r.gpu_ns = (uint64_t)n.timeStamp[0] << 32 | n.timeStamp[1];
 	r.progress = done.address;
 	r.value[0] = done.value[0];
 	r.value[1] = done.value[1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* faultlist TRACE: prints a line for each record of a fault in it, and "launch PROGRAM" for each kernel
- * that was launched, with its program address. */
+/* faultlist TRACE: prints a line for each record of a fault in it, and "launch PROGRAM" for each
+ * kernel that was launched, with its program address. */
 #include <inttypes.h>
 #include <stdio.h>
 #include "nvsnoop/decode.h"
@@ -8,8 +8,8 @@
 static void print_sm_errors(const struct nvs_rec_sm_error *r)
 {
 	printf("states gpu=%" PRId32 " channel=%" PRId32 " first=%u asked=%u mmu=%u,%#x,%#x\n",
-	       (int32_t)r->gpu, (int32_t)r->channel, r->first, r->asked, r->mmu_valid,
-	       r->mmu_info, r->mmu_fault);
+	       (int32_t)r->gpu, (int32_t)r->channel, r->first, r->asked, r->mmu_valid, r->mmu_info,
+	       r->mmu_fault);
 	for (uint32_t i = 0; i < r->nsms; i++) {
 		const struct nvs_sm_error *s = &r->sms[i];
 
@@ -42,7 +42,8 @@ static int on_operation(void *arg, struct nvs_trace *trace, const struct nvs_ope
 {
 	if (op->grid)
 		printf("launch program=%#" PRIx64 " channel=%u call=%s\n", op->grid->program,
-		       op->submission->channel->channel, op->call ? nvs_call_api_name(op->call) : "-");
+		       op->submission->channel->channel,
+		       op->call ? nvs_call_api_name(op->call) : "-");
 	return 0;
 }
 

@@ -118,7 +118,7 @@ void nvs_channel_find_fault(struct nvs_channel_entry *c, enum nvs_fault_seen see
 	r.number = n.info32;
 	r.info16 = n.info16;
 	r.status = n.status;
-	r.gpu_ns = (uint64_t)n.timeStamp[1] << 32 | n.timeStamp[0];
+	r.gpu_ns = (uint64_t)n.timeStamp[0] << 32 | n.timeStamp[1];
 	r.progress = done.address;
 	r.value[0] = done.value[0];
 	r.value[1] = done.value[1];

@@ -219,7 +219,8 @@ NVRM_STRUCT NV_CHANNEL_ALLOC_PARAMS
 /* One of the channel's notifications, stored in the memory of hObjectError. */
 NVRM_STRUCT NvNotification
 {
-	uint32_t timeStamp[2], info32;
+	uint32_t timeStamp[2]; /* ns of the GPU's clock, high half first */
+	uint32_t info32;
 	uint16_t info16, status;
 };
 #define NV_CHANNELGPFIFO_NOTIFICATION_TYPE_ERROR 0

@@ -51,10 +51,10 @@ CUresult sg_channel_wait(struct softgpu_channel *ch, uint32_t payload)
 
 	while (!sg_channel_done(ch, payload)) {
 		if (sg_channel_dead(ch))
-			return CUDA_ERROR_ILLEGAL_ADDRESS;
+			return sg_channel_error(ch);
 		pause_turn(ch, &turn);
 	}
-	return CUDA_SUCCESS;
+	return sg_channel_error(ch);
 }
 
 /* ---- space ---- */
@@ -153,7 +153,8 @@ uint32_t *sg_channel_begin(struct softgpu_channel *ch, uint32_t ndwords)
 	uint32_t turn = 0;
 
 	pthread_mutex_lock(&ch->lock);
-	if (ndwords * 4ull > ch->pb_size || sg_channel_dead(ch) || !sg_channel_room(ch, 1)) {
+	if (ndwords * 4ull > ch->pb_size || ch->ctx->error || sg_channel_dead(ch) ||
+	    !sg_channel_room(ch, 1)) {
 		pthread_mutex_unlock(&ch->lock);
 		return NULL;
 	}

@@ -433,6 +433,11 @@ API CUresult cuCtxSynchronize(void)
 	}
 	while (sg_streams_run(ctx))
 		nanosleep(&(struct timespec){0, 20000}, NULL);
+	for (uint32_t i = 0; i < SG_COMPUTE_CHANNELS; i++) {
+		r = sg_channel_error(&ctx->ch[i]);
+		if (r)
+			return r;
+	}
 	return CUDA_SUCCESS;
 }
 

@@ -19,18 +19,13 @@
 #define FETCH_MAX 4096
 #define STAGING 0x100000u
 
-static CUresult begun(uint32_t *p)
-{
-	return p ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
-}
-
 LEVEL static CUresult copy_inline(struct CUstream_st *s, CUdeviceptr to, const void *from,
 				  uint32_t n)
 {
 	uint32_t *p = sg_stream_begin(s, s->compute, push_upload_words(n) + 5);
 
-	if (begun(p))
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	if (!p)
+		return sg_context_failed(s->ctx);
 	p = push_upload(p, to, from, n);
 	p = sg_push_progress(s->compute, p, 0);
 	return sg_stream_submit(s, s->compute, p);
@@ -41,8 +36,8 @@ LEVEL static CUresult copy_fetch(struct CUstream_st *s, CUdeviceptr to, uint64_t
 {
 	uint32_t *p = sg_stream_begin(s, s->compute, 24);
 
-	if (begun(p))
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	if (!p)
+		return sg_context_failed(s->ctx);
 	p = push4(p, SUBCH_COMPUTE, 0x180, n, 1, (uint32_t)(to >> 32), (uint32_t)to);
 	p = push1(p, SUBCH_COMPUTE, 0x1b0, 0x41);
 	p = push_va(p, SUBCH_COMPUTE, 0x3808, from);
@@ -56,8 +51,8 @@ LEVEL static CUresult copy_engine(struct CUstream_st *s, struct softgpu_channel 
 {
 	uint32_t *p = sg_stream_begin(s, ch, 24);
 
-	if (begun(p))
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	if (!p)
+		return sg_context_failed(s->ctx);
 	p = push4(p, SUBCH_COPY, 0x400, (uint32_t)(from >> 32), (uint32_t)from,
 		  (uint32_t)(to >> 32), (uint32_t)to);
 	p = push1(p, SUBCH_COPY, 0x418, n);
@@ -180,8 +175,8 @@ LEVEL static CUresult fill_inline(struct CUstream_st *s, CUdeviceptr to, uint32_
 {
 	uint32_t *p = sg_stream_begin(s, s->compute, 20);
 
-	if (begun(p))
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	if (!p)
+		return sg_context_failed(s->ctx);
 	p = push4(p, SUBCH_COMPUTE, 0x180, bytes, 1, (uint32_t)(to >> 32), (uint32_t)to);
 	p = push1(p, SUBCH_COMPUTE, 0x1b0, 0x41);
 	p = push2(p, SUBCH_COMPUTE, 0x3800, (bytes + 3) / 4, v);

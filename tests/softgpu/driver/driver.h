@@ -162,6 +162,11 @@ bool sg_channel_room(struct softgpu_channel *ch, uint32_t entries);
 CUresult sg_channel_wait(struct softgpu_channel *ch, uint32_t payload);
 bool sg_channel_done(const struct softgpu_channel *ch, uint32_t payload);
 bool sg_channel_dead(const struct softgpu_channel *ch);
+/* fault.c: the error of the channel's context, which it finds out if the channel has just died or a
+ * kernel of it has failed an assertion. */
+CUresult sg_channel_error(struct softgpu_channel *ch);
+/* The same for any channel, for a call that could not submit. */
+CUresult sg_context_failed(struct sg_context *ctx);
 uint32_t sg_waits(uint32_t what); /* see softgpu.h */
 CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, uint32_t index,
 			   bool copy, uint32_t group, uint32_t share, bool own);
@@ -209,6 +214,8 @@ struct sg_context {
 	volatile uint32_t *doorbell;
 	uint32_t extra_ring; /* bit N: place 20 + N in the ring object is taken */
 	bool primary;
+	_Atomic uint32_t error; /* CUresult of all calls after a fault; 0: none */
+	uint32_t debugger; /* handle of the object that asks for the SMs' errors */
 	_Atomic uint32_t settled; /* sg_wait_settled() */
 	uint32_t refs;
 };

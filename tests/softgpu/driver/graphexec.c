@@ -208,7 +208,7 @@ API CUresult cuGraphLaunch(CUgraphExec e, CUstream handle)
 		return r;
 	p = sg_stream_begin(s, s->compute, 64 + e->count / CHUNK * 4);
 	if (!p)
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+		return sg_context_failed(s->ctx);
 	p = push_run(e, s, p);
 	p = sg_push_progress(s->compute, p, 4);
 	return sg_stream_submit(s, s->compute, p);

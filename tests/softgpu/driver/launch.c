@@ -141,7 +141,7 @@ LEVEL CUresult sg_launch(struct CUstream_st *s, const struct sg_launch *l)
 		return sg_capture_launch(s, l);
 	p = sg_stream_begin_launch(s, 400 + push_upload_words(l->params_bytes));
 	if (!p)
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+		return sg_context_failed(s->ctx);
 	p = push_launch(s, p, l);
 	p = sg_push_progress(s->compute, p, 4);
 	return sg_stream_submit(s, s->compute, p);

@@ -315,6 +315,8 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t size)
 
 	if (!p || !size)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (ctx->error)
+		return ctx->error;
 	sg_wait_settled(ctx);
 	pthread_mutex_lock(&ctx->lock);
 	*p = sg_device_alloc(ctx, size);

@@ -114,7 +114,7 @@ static CUresult invalidate(struct sg_context *ctx, uint32_t what)
 	uint32_t *p = sg_channel_begin(ch, 16);
 
 	if (!p)
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+		return sg_context_failed(ctx);
 	p = push1(p, SUBCH_COMPUTE, 0x1698, what);
 	p = sg_push_progress(ch, p, 0);
 	sg_channel_submit(ch, p);
@@ -129,7 +129,7 @@ LEVEL CUresult sg_upload_code(struct sg_context *ctx, CUdeviceptr to, const void
 	uint32_t *p = r ? NULL : sg_channel_begin(ch, push_upload_words(bytes) + 8);
 
 	if (!p)
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+		return sg_context_failed(ctx);
 	p = push_upload(p, to, data, bytes);
 	p = sg_push_progress(ch, p, 0);
 	sg_channel_submit(ch, p);
@@ -143,6 +143,8 @@ static uint32_t program_of(const char *name)
 	if (strstr(name,
 		   "softgpu_spin")) /* also as part of a longer name, such as a collective's */
 		return SG_PROGRAM_SPIN;
+	if (strstr(name, "softgpu_fault"))
+		return SG_PROGRAM_FAULT;
 	return strncmp(name, "softgpu_add", 11) ? 0 : SG_PROGRAM_ADD;
 }
 

@@ -171,7 +171,7 @@ CUresult sg_stream_wait(struct CUstream_st *s)
 
 	while (!r && __atomic_load_n(&s->last, __ATOMIC_ACQUIRE) == last && kernel_runs(s)) {
 		if (sg_channel_dead(s->compute))
-			r = CUDA_ERROR_ILLEGAL_ADDRESS;
+			r = sg_channel_error(s->compute);
 		nanosleep(&ts, NULL);
 	}
 	if (r)
@@ -249,6 +249,8 @@ API CUresult cuStreamQuery(CUstream handle)
 	if (!s)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	p = sg_unpack(s->ctx, &s->last);
+	if (sg_channel_error(s->compute))
+		return s->ctx->error;
 	if (p.ch && !sg_channel_done(p.ch, p.payload))
 		return CUDA_ERROR_NOT_READY;
 	return kernel_runs(s) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
@@ -316,7 +318,7 @@ API CUresult cuEventRecord(CUevent e, CUstream handle)
 	va = slot_va(e->ctx, e->slot);
 	p = sg_stream_begin(s, s->compute, 16);
 	if (!p)
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+		return sg_context_failed(s->ctx);
 	p = push_report(p, va, ++e->count, 0);
 	e->recorded = true;
 	p = sg_push_progress(s->compute, p, 0);
@@ -346,7 +348,7 @@ API CUresult cuEventSynchronize(CUevent e)
 			softgpu_kick(e->ctx->device->minor);
 		for (int i = 0; i < SG_CHANNELS; i++)
 			if (sg_channel_dead(&e->ctx->ch[i]))
-				return CUDA_ERROR_ILLEGAL_ADDRESS;
+				return sg_channel_error(&e->ctx->ch[i]);
 		nanosleep(&ts, NULL);
 	}
 	return CUDA_SUCCESS;
@@ -378,7 +380,7 @@ API CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags)
 		return CUDA_SUCCESS;
 	p = sg_stream_begin(s, s->compute, 16);
 	if (!p)
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+		return sg_context_failed(s->ctx);
 	p = push_acquire(p, slot_va(e->ctx, e->slot), e->count, ACQUIRE_SWITCH);
 	p = sg_push_progress(s->compute, p, 0);
 	return sg_stream_submit(s, s->compute, p);
@@ -395,7 +397,7 @@ static CUresult stream_word(CUstream handle, CUdeviceptr at, uint32_t value, uns
 		return s ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_CONTEXT;
 	p = sg_stream_begin(s, s->compute, 16);
 	if (!p)
-		return CUDA_ERROR_ILLEGAL_ADDRESS;
+		return sg_context_failed(s->ctx);
 	p = push_acquire(p, at, value, execute);
 	p = sg_push_progress(s->compute, p, 0);
 	return sg_stream_submit(s, s->compute, p);

@@ -129,15 +129,62 @@ static uint64_t bank_of(const uint32_t *qmd)
 
 bool sg_program_spins(struct sg_channel *ch, const uint32_t *qmd)
 {
-	uint64_t code = code_of(qmd), left, p[2];
+	uint64_t code = code_of(qmd), left, p[3];
 	struct sg_program head;
 	uint32_t v;
 
-	return sg_vaspace_find(ch->vaspace, code, &left) && left >= sizeof(head) &&
-	       sg_read(ch, code, &head, sizeof(head)) && head.magic == SG_PROGRAM_MAGIC &&
-	       head.op == SG_PROGRAM_SPIN &&
-	       sg_read(ch, bank_of(qmd) + SG_PROGRAM_PARAMS, p, sizeof(p)) &&
-	       sg_read(ch, p[0], &v, 4) && v < (uint32_t)p[1];
+	if (!sg_vaspace_find(ch->vaspace, code, &left) || left < sizeof(head) ||
+	    !sg_read(ch, code, &head, sizeof(head)) || head.magic != SG_PROGRAM_MAGIC ||
+	    (head.op != SG_PROGRAM_SPIN && head.op != SG_PROGRAM_FAULT) ||
+	    !sg_read(ch, bank_of(qmd) + SG_PROGRAM_PARAMS, p, sizeof(p)))
+		return false;
+	if (head.op == SG_PROGRAM_FAULT)
+		return p[2] && sg_read(ch, p[2], &v, 4) && !v;
+	return sg_read(ch, p[0], &v, 4) && v < (uint32_t)p[1];
+}
+
+/* ---- faults ---- */
+
+#define SMS 132
+#define FIRST_SM 124 /* the SM of the first block */
+
+static const struct {
+	uint32_t number, global, warp;
+	bool has_pc;
+	uint64_t address;
+} faults[SG_FAULT_KINDS] = {
+	[SG_FAULT_MISALIGNED] = {13, 0, 0x0500000f, true, 0},
+	[SG_FAULT_TRAP] = {43, 0x20, 0, false, 0},
+	[SG_FAULT_INSTRUCTION] = {43, 0x20, 0x00000009, true, 0},
+	[SG_FAULT_STACK] = {43, 0x24, 0x0300000e, true, 0xfff790},
+	[SG_FAULT_SHARED] = {43, 0x20, 0x0000000b, true, 0x1000400},
+};
+
+/* An error of a kernel takes effect at the end of the segment: the host goes on while it runs. */
+static void fault(struct sg_channel *ch, const uint32_t *qmd, uint64_t kind, uint64_t at)
+{
+	uint64_t blocks = (uint64_t)qmd[32] * qmd[33] * qmd[34], left;
+	uint32_t one = 1;
+
+	if (kind == SG_FAULT_STORE && !sg_vaspace_find(ch->vaspace, at, &left)) {
+		ch->gpu->errors = (struct sg_errors){.mmu = SG_MMU_INFO};
+		ch->due = SG_MMU_FAULT;
+	} else if (kind == SG_FAULT_STORE) {
+		sg_write(ch, at, &one, 4);
+	} else if (kind == SG_FAULT_ASSERT && ch->notifier) {
+		((volatile uint32_t *)ch->notifier->map)[SG_ASSERTED] = 1;
+	}
+	if (kind >= SG_FAULT_KINDS || !faults[kind].number)
+		return;
+	ch->gpu->errors = (struct sg_errors){
+		.first = FIRST_SM,
+		.n = blocks < SMS ? (uint32_t)blocks : SMS,
+		.global = faults[kind].global,
+		.warp = faults[kind].warp,
+		.address = kind == SG_FAULT_MISALIGNED ? at : faults[kind].address,
+		.pc = faults[kind].has_pc ? code_of(qmd) + SG_FAULT_PC : 0,
+	};
+	ch->due = faults[kind].number;
 }
 
 void sg_run_program(struct sg_channel *ch, const uint32_t *qmd)
@@ -180,6 +227,9 @@ void sg_run_program(struct sg_channel *ch, const uint32_t *qmd)
 		for (uint64_t y = 0; y < p[4]; y++)
 			if (!fill(ch, p[0] + y * p[3], p[1], p[2], p[5]))
 				return;
+		break;
+	case SG_PROGRAM_FAULT:
+		fault(ch, qmd, p[0], p[1]);
 		break;
 	case SG_PROGRAM_STORE:
 	case SG_PROGRAM_ADD: {

@@ -206,6 +206,44 @@ static uint32_t channel_control(struct sg_object *o, uint32_t cmd, void *p)
 	return NV_OK;
 }
 
+/* NV83DE_CTRL_DEBUG_READ_ALL_SM_ERROR_STATES_PARAMS: the channel, the number of SMs to read, 48
+ * bytes for each, mmuFaultInfo, mmuFault, and the first SM to read. */
+static uint32_t read_errors(uint32_t client, void *p)
+{
+	const struct sg_object *o = sg_object_find(client, U32(p, 0));
+	const struct sg_errors *e;
+
+	if (!o || !o->channel || U32(p, 4) > 100)
+		return NV_ERR_INVALID_ARGUMENT;
+	memset((char *)p + 8, 0, 4812);
+	e = &o->channel->gpu->errors;
+	if (e->client != client || e->group != o->channel->group)
+		return NV_OK;
+	for (uint32_t i = 0; i < U32(p, 4); i++) {
+		uint32_t at = 8 + 48 * i;
+
+		if ((U32(p, 4820) + i + SMS - e->first) % SMS >= e->n)
+			continue;
+		U32(p, at) = e->global;
+		U32(p, at + 4) = e->warp;
+		U64(p, at + 24) = e->address;
+		U64(p, at + 32) = e->pc;
+	}
+	U32(p, 4808) = U32(p, 4816) = e->mmu;
+	*((uint8_t *)p + 4812) = e->mmu != 0;
+	return NV_OK;
+}
+
+static uint32_t clear_errors(uint32_t client, void *p)
+{
+	const struct sg_object *o = sg_object_find(client, U32(p, 0));
+
+	if (!o || !o->channel)
+		return NV_ERR_INVALID_ARGUMENT;
+	o->channel->gpu->errors = (struct sg_errors){0};
+	return NV_OK;
+}
+
 uint32_t sg_rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *p, uint32_t size)
 {
 	struct sg_object *o = sg_object_find(client, object);
@@ -234,6 +272,10 @@ uint32_t sg_rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *p, 
 		return NV_OK;
 	case 0x00800292:
 		return class_list(p, size);
+	case 0x83de030c:
+		return read_errors(client, p);
+	case 0x83de0310:
+		return clear_errors(client, p);
 	}
 	return cmd >> 16 == 0x2080 ? subdevice(o, cmd, p, size) : channel_control(o, cmd, p);
 }

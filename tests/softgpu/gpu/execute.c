@@ -6,9 +6,23 @@
 
 /* ---- memory as the channel sees it ---- */
 
-void sg_fault(struct sg_channel *ch, uint64_t va)
+/* Entry 0 of the error notifier, as the kernel driver writes it. */
+static void notify(const struct sg_channel *ch, uint32_t number, uint64_t ns)
+{
+	volatile uint32_t *n = ch->notifier ? (volatile uint32_t *)ch->notifier->map : NULL;
+
+	if (!n)
+		return;
+	n[0] = (uint32_t)(ns >> 32);
+	n[1] = (uint32_t)ns;
+	n[2] = number;
+	__atomic_store_n(&n[3], 0xffff0001u, __ATOMIC_RELEASE);
+}
+
+void sg_end_group(struct sg_channel *ch, uint32_t number, uint64_t va)
 {
 	struct sg_log_fetch *r = sg_log_begin(SG_LOG_FAULT, sizeof(*r), ch->gpu->minor);
+	uint64_t now = sg_options.clock ? sg_clock(ch->gpu) : sg_now();
 
 	if (r) {
 		r->serial = ch->serial;
@@ -16,15 +30,20 @@ void sg_fault(struct sg_channel *ch, uint64_t va)
 		r->entry = va;
 		sg_log_commit(r);
 	}
-	ch->dead = true;
-	/* The channel's error notifier: status 0xffff, and info32 with the kind of error (MMU
-	 * fault, 31). */
-	if (ch->notifier) {
-		volatile uint32_t *n = (volatile uint32_t *)ch->notifier->map;
-
-		n[2] = 31;
-		__atomic_store_n(&n[3], 0xffff0000u, __ATOMIC_RELEASE);
+	ch->gpu->errors.client = ch->client;
+	ch->gpu->errors.group = ch->group;
+	for (struct sg_channel *o = ch->gpu->channels; o; o = o->next) {
+		if (o->client != ch->client || o->group != ch->group || o->dead)
+			continue;
+		o->dead = true;
+		notify(o, number, now);
 	}
+}
+
+void sg_fault(struct sg_channel *ch, uint64_t va)
+{
+	ch->gpu->errors = (struct sg_errors){.mmu = SG_MMU_INFO};
+	sg_end_group(ch, SG_MMU_FAULT, va);
 }
 
 static bool transfer(struct sg_channel *ch, uint64_t va, uint8_t *p, uint64_t n, bool write)
@@ -316,5 +335,8 @@ bool sg_execute(struct sg_channel *ch)
 		if (ch->kind == 5)
 			ch->kind = 3;
 	}
+	/* The host has gone on while the kernel ran. */
+	if (ch->due && !ch->dead)
+		sg_end_group(ch, ch->due, 0);
 	return true;
 }

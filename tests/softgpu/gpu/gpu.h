@@ -111,6 +111,7 @@ struct sg_channel {
 	struct sg_memory *userd_memory, *notifier;
 	volatile uint32_t *userd; /* GPU's mapping of it */
 	uint32_t serial, client, handle, object_class, token, engine;
+	uint32_t group; /* handle of the channel group */
 	uint64_t ring; /* GPU address */
 	uint32_t entries, get;
 	uint32_t
@@ -123,6 +124,7 @@ struct sg_channel {
 	bool held; /* with `own`: its driver is about to ring */
 	uint64_t grid; /* descriptor of a running program that spins; 0: none */
 	uint32_t grid_action;
+	uint32_t due; /* the number of an error of one of its kernels: it ends with the segment */
 	/* The segment being executed. */
 	uint32_t *buf;
 	uint64_t buf_room; /* dwords */
@@ -146,8 +148,18 @@ struct sg_task {
 	uint32_t qmd[96];
 };
 
+/* What NV83DE_CTRL_CMD_DEBUG_READ_ALL_SM_ERROR_STATES answers about the group that faulted last. */
+struct sg_errors {
+	uint32_t client, group;
+	uint32_t mmu; /* faultInfo; 0: no MMU fault */
+	uint32_t first, n; /* SMs with the states below */
+	uint32_t global, warp;
+	uint64_t address, pc;
+};
+
 struct sg_gpu {
 	uint32_t minor;
+	struct sg_errors errors;
 	struct sg_channel *waiting; /* waits for its engine to be idle */
 	pthread_mutex_t lock;
 	pthread_t thread;
@@ -177,7 +189,12 @@ void sg_channel_free(struct sg_channel *ch);
 
 /* execute.c: returns false if the channel must wait (acquire); call it again later. */
 bool sg_execute(struct sg_channel *ch);
+#define SG_MMU_FAULT 31
+#define SG_MMU_INFO 0x85010400 /* as seen on an H100 for a store */
+/* An MMU fault at VA: ends the channel and all others of its group. */
 void sg_fault(struct sg_channel *ch, uint64_t va);
+/* Ends them with an error of this number (Xid). */
+void sg_end_group(struct sg_channel *ch, uint32_t number, uint64_t va);
 bool sg_read(struct sg_channel *ch, uint64_t va, void *to, uint64_t n);
 bool sg_write(struct sg_channel *ch, uint64_t va, const void *from, uint64_t n);
 /* Semaphore release: writes 4 bytes, or 16 with the time at 8. */

@@ -190,6 +190,7 @@ static uint32_t alloc_channel(struct sg_object *o, void *p)
 	ch->gpu = g;
 	ch->client = o->client;
 	ch->handle = o->handle;
+	ch->group = o->parent;
 	ch->object_class = o->object_class;
 	ch->engine = up->engine ? up->engine : U32(p, sg_form(SG_CHANNEL_ENGINE));
 	ch->ring = U64(p, 8);

@@ -108,7 +108,7 @@ static void dependents(struct sg_channel *ch, struct queue *q, const uint32_t *q
 
 static void run(struct sg_channel *ch, struct queue *q)
 {
-	while (q->tail != q->head && !ch->dead) {
+	while (q->tail != q->head && !ch->dead && !ch->due) {
 		struct sg_task *t = q->task[q->tail++ % QUEUE];
 		uint32_t qmd[96];
 
@@ -120,6 +120,8 @@ static void run(struct sg_channel *ch, struct queue *q)
 		/* An empty grid starts nothing; its descriptor exists only for its dependences. */
 		if ((qmd[0] >> 23 & 7) > 1 && qmd[32] && qmd[33] && qmd[34])
 			sg_run_program(ch, qmd);
+		if (ch->dead || ch->due) /* it did not come to its end */
+			return;
 		releases(ch, qmd);
 		dependents(ch, q, qmd);
 	}

@@ -146,6 +146,17 @@ static void add_channel(struct nvs_faults *f, struct nvs_fault *fault,
 	add_first(f, fault, c, add_passed(f, fault, c));
 }
 
+/* Nothing is unfinished: the last launch of each channel. */
+static void add_last(struct nvs_faults *f, struct nvs_fault *fault)
+{
+	for (size_t i = 0; i < f->work.channels.n; i++) {
+		const struct nvs_unfinished_channel *c = f->work.channels.row[i];
+
+		if (c->nrunning && is_concerned(f, fault, c))
+			add(fault, c->running + c->nrunning - 1, c, NVS_FAULT_ENDED);
+	}
+}
+
 /* ---- program counters ---- */
 
 /* The program that is loaded nearest below PC, among those launched. */
@@ -296,7 +307,7 @@ static int order_of_state(const struct nvs_fault_candidate *c)
 {
 	if (c->state == NVS_FAULT_RUNNING)
 		return 0;
-	if (c->state == NVS_FAULT_BEHIND)
+	if (c->state >= NVS_FAULT_BEHIND)
 		return 3;
 	return c->state == NVS_FAULT_NEXT && c->u->nacquires && !c->u->acquire->behind_work ? 2 : 1;
 }
@@ -315,6 +326,8 @@ static int compare_candidates(const void *a, const void *b)
 		return !x->stray - !y->stray;
 	if (x->novel != y->novel)
 		return y->novel - x->novel;
+	if (x->state == NVS_FAULT_ENDED)
+		return NVS_CMP(y->u->number, x->u->number);
 	return NVS_CMP(x->u->number, y->u->number);
 }
 
@@ -327,7 +340,7 @@ static void decide(struct nvs_fault *fault)
 
 	for (uint32_t i = 0; i < fault->ncandidates; i++)
 		matching += c[i].matches;
-	if (!fault->ncandidates || fault->unknown)
+	if (!fault->ncandidates || fault->unknown || c->state == NVS_FAULT_ENDED)
 		return;
 	if (fault->pc)
 		fault->certain = matching == 1 && (c->sized || fault->ncandidates == 1);
@@ -363,6 +376,8 @@ static int attribute_one(struct nvs_faults *f, struct nvs_fault *fault,
 		if (is_concerned(f, fault, c))
 			add_channel(f, fault, c);
 	}
+	if (!fault->ncandidates)
+		add_last(f, fault);
 	for (uint32_t i = 0; i < fault->ncandidates; i++) {
 		if (fault->pc)
 			match_code(f, codes, fault, fault->candidates + i);

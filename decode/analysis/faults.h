@@ -60,6 +60,8 @@ enum nvs_fault_state {
 	NVS_FAULT_NEXT, /* the first one after those that have ended */
 	NVS_FAULT_PERHAPS, /* launched; whether it has ended is unknown */
 	NVS_FAULT_BEHIND, /* the first one after another that was launched and has not ended */
+	NVS_FAULT_ENDED, /* nothing is unfinished: the last launch of its channel, which has ended
+			  */
 };
 
 /* A submission that may have caused the fault. */

@@ -245,7 +245,8 @@ static void print_instruction(FILE *f, const struct nvs_fault_instruction *insn)
 /* Of a graph: which kernel it was is not certain. */
 static void print_one_of(FILE *f, const struct nvs_fault_candidate *c, const char *work)
 {
-	fprintf(f, "One of %u kernels", c->u->launches);
+	fputs("One of ", f);
+	nvs_print_count(f, c->u->launches, "kernel", "kernels");
 	if (c->u->exec)
 		fprintf(f, " of graph %u", c->u->exec->index);
 	fputs(" faulted", f);
@@ -356,6 +357,8 @@ static const char *state_sentence(const struct nvs_fault *fault)
 		return "everything before it on its channel had ended";
 	case NVS_FAULT_PERHAPS:
 		return "it is the last one launched on its channel, which may have ended";
+	case NVS_FAULT_ENDED:
+		return "nothing was unfinished, and it is the last launch on its channel";
 	default:
 		return "it follows another launch that had not ended";
 	}
@@ -384,7 +387,11 @@ static void print_certainty(FILE *f, const struct nvs_fault *fault)
 		fputs("no unfinished launch has code at the program counter; ", f);
 	if (fault->ncandidates > 1) {
 		nvs_print_count(f, fault->ncandidates, "launch", "launches");
-		fputs(" can have been in progress; the table lists them, the most likely first", f);
+		fputs(fault->candidates->state == NVS_FAULT_ENDED
+			      ? " were the last on their channels, and had ended; the table"
+			      : " can have been in progress; the table",
+		      f);
+		fputs(" lists them, the most likely first", f);
 	} else {
 		fputs(state_sentence(fault), f);
 	}

@@ -118,7 +118,7 @@ static const char *get_fault_name(const struct fault_row *r)
 
 static const char *get_state(const struct fault_row *r)
 {
-	static const char *const states[] = {"running", "next", "perhaps", "behind"};
+	static const char *const states[] = {"running", "next", "perhaps", "behind", "ended"};
 
 	return r->candidate ? states[r->candidate->state] : "";
 }

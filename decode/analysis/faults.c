@@ -114,7 +114,8 @@ static void keep_params(struct nvs_fault_work *work, struct nvs_fault_grid *g,
 
 static void keep_grid(struct nvs_faults *f, struct nvs_fault_work *work, const struct nvs_op *op)
 {
-	const struct nvs_pass *pass = f->work.source->first;
+	const struct nvs_source *source = f->work.source;
+	const struct nvs_pass *pass = source->separate ? source->separate : source->first;
 	const struct nvs_qmd *qmd = nvs_pass_qmd(pass, op);
 	struct nvs_fault_grid *g = NVS_APPEND_OPTIONAL(work->grids, work->ngrids, work->room, 4,
 						       MAX_GRIDS);

@@ -434,6 +434,21 @@ static void print_call(FILE *f, const struct nvs_fault_trace *t, const struct nv
 	fputc('.', f);
 }
 
+int nvs_fault_format_head(struct nvs_fault_trace *t, const struct nvs_fault *fault, char **text)
+{
+	size_t n;
+	FILE *f = open_memstream(text, &n);
+
+	if (!f)
+		return -ENOMEM;
+	print_head(f, t, fault);
+	print_address(f, t, fault);
+	if (fclose(f) || !*text)
+		return -ENOMEM;
+	nvs_budget_adopt(*text);
+	return 0;
+}
+
 int nvs_fault_format_text(struct nvs_fault_trace *t, const struct nvs_fault *fault, char **text)
 {
 	size_t n;

@@ -37,6 +37,9 @@ void nvs_fault_print_place(FILE *f, const struct nvs_fault_trace *t,
 /* The words of a candidate's parameters that point to memory: suspicious ones first. */
 void nvs_fault_print_words(FILE *f, struct nvs_fault_trace *t, const struct nvs_fault *fault,
 			   const struct nvs_fault_candidate *c);
+/* The first sentences: kernel, instruction, address and memory; to be freed. Returns 0 or -ENOMEM.
+ */
+int nvs_fault_format_head(struct nvs_fault_trace *t, const struct nvs_fault *fault, char **text);
 /* All sentences about one fault; to be freed. Returns 0 or -ENOMEM. */
 int nvs_fault_format_text(struct nvs_fault_trace *t, const struct nvs_fault *fault, char **text);
 /* Names the rank that faulted first. *TEXT is NULL if no rank, or only one trace, has a fault. */

@@ -10,6 +10,7 @@
 #include "decode/calls/hostmem.h"
 #include "decode/calls/ring_occupancy.h"
 #include "decode/query/durations.h"
+#include "decode/report/fault/fault.h"
 #include "decode/report/hang/hang.h"
 #include "decode/report/summary/causes.h"
 #include "decode/trace/stream.h"
@@ -85,6 +86,7 @@ int nvs_causes_call(struct nvs_causes *c, const struct nvs_call *call)
 	uint64_t context;
 	uint32_t stream;
 
+	c->faulted |= call->end && nvs_is_fault_result(call->result);
 	if (call->depth == 1)
 		cover_call(c, call);
 	if (!r && c->works)
@@ -314,6 +316,44 @@ static int explain_hang(struct nvs_causes *c)
 	return r;
 }
 
+static int format_fault(struct nvs_causes *c, struct nvs_fault_trace *t)
+{
+	size_t n;
+	FILE *f;
+	int r = nvs_faults_attribute(&t->faults, &t->codes);
+
+	if (r || !t->faults.n)
+		return r;
+	f = open_memstream(&c->fault_what, &n);
+	if (!f)
+		return -ENOMEM;
+	nvs_fault_print_what(f, t->faults.list);
+	if (fclose(f) || !c->fault_what)
+		return -ENOMEM;
+	nvs_budget_adopt(c->fault_what);
+	return nvs_fault_format_head(t, t->faults.list, &c->fault);
+}
+
+static int explain_fault(struct nvs_causes *c)
+{
+	struct nvs_fault_trace *t = calloc(1, sizeof(*t));
+	struct nvs_pass_reader reader = {NULL};
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	nvs_faults_begin(&t->faults, c->source, &reader);
+	reader.arg = t;
+	r = nvs_source_read(c->source, &reader);
+	if (!r)
+		r = nvs_faults_end(&t->faults);
+	if (!r)
+		r = format_fault(c, t);
+	nvs_faults_free(&t->faults);
+	free(t);
+	return r;
+}
+
 int nvs_causes_explain(struct nvs_causes *c, uint32_t needs)
 {
 	struct nvs_source *s = c->source;
@@ -328,6 +368,8 @@ int nvs_causes_explain(struct nvs_causes *c, uint32_t needs)
 		r = explain_waits(c);
 	if (!r && nvs_open_call(s->trace, &n, &ns))
 		r = explain_hang(c);
+	if (!r && (c->faulted || nvs_pass_has_record(s->first, NVS_REC_FAULT)))
+		r = explain_fault(c);
 	s->later = later;
 	return r;
 }
@@ -341,4 +383,6 @@ void nvs_causes_free(struct nvs_causes *c)
 	nvs_work_list_free(c->works);
 	free(c->timed);
 	free(c->hang);
+	free(c->fault);
+	free(c->fault_what);
 }

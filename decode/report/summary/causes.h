@@ -50,6 +50,8 @@ struct nvs_causes {
 	size_t ntimed, timed_room;
 	struct nvs_gpu_use gpu;
 	char *hang; /* sentences; NULL: nothing hangs */
+	bool faulted; /* a call returned an error that ends its context */
+	char *fault, *fault_what; /* sentences, and a few words; NULL: no fault */
 };
 
 /* The call in flight that began first, if it is worth a finding; *NS: its time, -1: unknown; *N:
@@ -74,9 +76,9 @@ static inline int nvs_causes_op(struct nvs_causes *c, const struct nvs_submissio
 	return c->works ? nvs_work_list_op(c->works, s, op) : 0;
 }
 int nvs_causes_end(struct nvs_causes *c); /* after the pass */
-/* Once clock and names are known: reads the trace again if a call has not returned, or if calls
- * waited for long and a full ring or other threads may be the reason. NEEDS: of the report, whose
- * counts and problems are collected again. */
+/* Once clock and names are known: reads the trace again if a call has not returned, after a fault,
+ * or if calls waited for long and a full ring or other threads may be the reason. NEEDS: of the
+ * report, whose counts and problems are collected again. */
 int nvs_causes_explain(struct nvs_causes *c, uint32_t needs);
 void nvs_causes_free(struct nvs_causes *c);
 

@@ -80,6 +80,8 @@ static void write_run(struct nvs_sentence *t)
 		nvs_print_text(t->f, driver, 40);
 		fputc(')', t->f);
 	}
+	if (t->story->causes && t->story->causes->fault_what)
+		fprintf(t->f, ", which faulted: %s", t->story->causes->fault_what);
 	fputc('.', t->f);
 }
 

@@ -170,14 +170,17 @@ static uint32_t arch_of(uint32_t compute_class)
 int nvs_kernel_codes_read(struct nvs_kernel_codes *k, struct nvs_source *s, uint32_t compute_class)
 {
 	const struct nvs_pass_reader reader = {.record = on_record, .arg = k};
+	struct nvs_pass *other = s->separate; /* its handles may be in use */
 	int r;
 
 	k->arch = arch_of(compute_class);
 	k->images = k->arch ? nvs_images_new() : NULL;
 	if (!k->images)
 		return k->arch ? -ENOMEM : 0;
+	s->separate = NULL;
 	r = nvs_source_read(s, &reader);
 	nvs_source_read_end(s);
+	s->separate = other;
 	nvs_images_free(k->images);
 	k->images = NULL;
 	return r;

@@ -2,13 +2,15 @@
 /* Builds the page: the summary and tables first, the timeline and the stream once their packs have loaded. */
 
 const SECTIONS = {
+	"fault": "Faults of the GPU",
 	"by-api": "By API", "by-kernel": "By kernel", "by-callsite": "By call site", "graphs": "Graphs", "memcpy": "Copies and their modes",
 	"memory": "Memory", "ring": "Rings, and calls that waited", "by-nvtx": "NVTX ranges", "gpu-time": "GPU time", "by-rank": "By rank",
 	"by-stream": "By stream", "by-thread": "By thread", "channels": "Channels",
 };
 const PARTS = {memory: "By kind and context", driver: "Memory objects of the resource manager", unfreed: "Never freed",
 	"freed with context": "Freed only by the end of the context", "failed": "Failed", "freed twice": "Freed twice",
-	"unknown address": "Frees of unknown addresses", "allocated unseen": "Allocation not recorded", channel: "Channels", call: "Calls that waited"};
+	"unknown address": "Frees of unknown addresses", "allocated unseen": "Allocation not recorded", channel: "Channels", call: "Calls that waited",
+	fault: "What faulted", launch: "Launches that can have faulted", sm: "SMs with an error"};
 const KEYS = [["w s", "zoom in, out, at the pointer"], ["a d", "move left, right"], ["f", "zoom to the selection"], ["0", "the whole run"],
 	["n N", "next, previous match"], ["← → ↑ ↓", "next slice, next lane; in the stream: fold, unfold, move"],
 	["Enter", "show the selected submission in the stream; describe a line of the stream"], ["Shift Enter", "the submission of a line in the timeline"], ["Escape", "clear the selection"], ["Ctrl wheel", "zoom"],
@@ -128,7 +130,7 @@ function section(id, title, help) {
 
 function addTable(info, rows) {
 	const box = section(info.report, SECTIONS[info.report] || info.report, sentence(info.help));
-	const sorts = info.report === "memory" || info.report === "ring" ? [...new Set(rows.map((r) => r.kind))] : [null];
+	const sorts = ["fault", "memory", "ring"].includes(info.report) ? [...new Set(rows.map((r) => r.kind))] : [null];
 
 	box.dataset.rows = rows.length;
 	for (const sort of sorts) {

@@ -9,6 +9,7 @@
 #include "decode/cli/sentence.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/fault/fault.h"
+#include "decode/trace/stream.h"
 
 struct fault_row {
 	const struct nvs_source *source;
@@ -204,15 +205,15 @@ static uint64_t get_address(const struct fault_row *r)
 	COL(text, api, "api", NAME, 2, get_api(r))                                               \
 	COL(text, callsite, "callsite", NAME, 1, get_site(r)->site)
 
-#define LAUNCH_COLUMNS(COL)                               \
-	COL(count, fault, "fault", SEVERAL, 0, r->number) \
-	OF_LAUNCHES(COL)                                  \
+#define LAUNCH_COLUMNS(COL)                                     \
+	COL(count, fault_index, "fault", SEVERAL, 0, r->number) \
+	OF_LAUNCHES(COL)                                        \
 	NVS_SOURCE_COLUMNS(COL, r->source)
 NVS_COLUMNS(launch_columns, struct fault_row, LAUNCH_COLUMNS)
 
 #define COLUMNS(COL)                                                                               \
 	COL(text, kind, "kind", 0, 0, r->candidate ? "launch" : r->sm ? "sm" : "fault")            \
-	COL(same, fault, "fault", 0, 0)                                                            \
+	COL(same, fault_index, "fault", 0, 0)                                                      \
 	COL(text, says, "says", NAME, 0, r->text)                                                  \
 	COL(known, fault_number, "number", 0, 0, is_fault(r) && r->fault->notified,                \
 	    r->fault->number)                                                                      \
@@ -402,12 +403,12 @@ static int print_rows(struct nvs_run *run, const struct fault_rows *rows)
 				     &run->options->print);
 }
 
-/* Program counters need the code, which another pass reads; a pipe can be read only once. */
-static int attribute(struct nvs_fault_trace *t, struct nvs_source *s)
+int nvs_fault_attribute(struct nvs_fault_trace *t)
 {
+	struct nvs_source *s = t->faults.work.source;
 	int r = nvs_faults_want_code(&t->faults, &t->codes);
 
-	if (!r && t->codes.rows.n && strcmp(s->path, "-") != 0)
+	if (!r && t->codes.rows.n && nvs_trace_is_rereadable(s->trace))
 		r = nvs_kernel_codes_read(&t->codes, s, t->faults.cls);
 	return r ? r : nvs_faults_attribute(&t->faults, &t->codes);
 }
@@ -419,7 +420,7 @@ static int print_faults(struct nvs_run *run)
 	int r = 0;
 
 	for (uint32_t i = 0; i < run->n && !r; i++)
-		r = attribute(all + i, run->sources + i);
+		r = nvs_fault_attribute(all + i);
 	if (!r)
 		r = make_rows(run, &rows);
 	run->said = true;

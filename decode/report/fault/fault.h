@@ -19,6 +19,9 @@ struct nvs_fault_instruction {
 	struct nvs_cubin_line line; /* line.line 0: unknown */
 };
 
+/* After the trace has been read: finds who faulted. Program counters need the code, which another
+ * pass reads, unless the trace comes from a pipe. Returns 0 or -errno. */
+int nvs_fault_attribute(struct nvs_fault_trace *t);
 void nvs_fault_find_instruction(struct nvs_fault_trace *t, const struct nvs_fault *fault,
 				const struct nvs_fault_candidate *c,
 				struct nvs_fault_instruction *insn);

@@ -320,7 +320,7 @@ static int format_fault(struct nvs_causes *c, struct nvs_fault_trace *t)
 {
 	size_t n;
 	FILE *f;
-	int r = nvs_faults_attribute(&t->faults, &t->codes);
+	int r = nvs_fault_attribute(t);
 
 	if (r || !t->faults.n)
 		return r;
@@ -350,6 +350,7 @@ static int explain_fault(struct nvs_causes *c)
 	if (!r)
 		r = format_fault(c, t);
 	nvs_faults_free(&t->faults);
+	nvs_kernel_codes_free(&t->codes);
 	free(t);
 	return r;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpufault KIND HOW [THEN]: launches of which one faults, as the kernel's name says. The kinds are below; none: no fault.
+ * gpufault KIND HOW [THEN]: launches of which one faults, as the kernel's name says. The kinds are
+ * below; none: no fault.
  *
- *   HOW   direct; streams: the same kernel runs on four, all of which wait when it faults; graph=N: in the middle of N
- *         nodes, on a stream of its own
- *   THEN  exit (the default), destroy: the context, context: goes on in another one, kill: itself, when a line was read,
- *         unread: the same without a call that could see the fault
+ *   HOW   direct; streams: the same kernel runs on four, all of which wait when it faults; graph=N:
+ * in the middle of N nodes, on a stream of its own THEN  exit (the default), destroy: the context,
+ * context: goes on in another one, kill: itself, when a line was read, unread: the same without a
+ * call that could see the fault
  *
- * Prints "fault LAUNCH NODE ADDRESS": the number of the launch call, from 0, the node or -1, and what is accessed; then
- * the results of the call that waits and of the next one. Software GPU only.
+ * Prints "fault LAUNCH NODE ADDRESS": the number of the launch call, from 0, the node or -1, and
+ * what is accessed; then the results of the call that waits and of the next one. Software GPU only.
  */
 #include <signal.h>
 #include <string.h>
@@ -17,10 +18,11 @@
 
 #define STREAMS 4
 
-#define ENTRY(name)                                                         \
-	".visible .entry " name "_softgpu_fault(.param .u64 kind, .param .u64 at, .param .u64 gate)\n" \
-	"{\n"                                                               \
-	"	ret;\n"                                                           \
+#define ENTRY(name)                                                            \
+	".visible .entry " name                                                \
+	"_softgpu_fault(.param .u64 kind, .param .u64 at, .param .u64 gate)\n" \
+	"{\n"                                                                  \
+	"	ret;\n"                                                              \
 	"}\n"
 
 static const char ptx[] = ".version 7.0\n"
@@ -37,10 +39,14 @@ static const struct {
 	const char *name;
 	enum sg_fault_kind kind;
 } kinds[] = {
-	{"none", SG_FAULT_NONE},	       {"address", SG_FAULT_STORE},
-	{"freed", SG_FAULT_STORE},	       {"misaligned", SG_FAULT_MISALIGNED},
-	{"trap", SG_FAULT_TRAP},	       {"assert", SG_FAULT_ASSERT},
-	{"instruction", SG_FAULT_INSTRUCTION}, {"stack", SG_FAULT_STACK},
+	{"none", SG_FAULT_NONE},
+	{"address", SG_FAULT_STORE},
+	{"freed", SG_FAULT_STORE},
+	{"misaligned", SG_FAULT_MISALIGNED},
+	{"trap", SG_FAULT_TRAP},
+	{"assert", SG_FAULT_ASSERT},
+	{"instruction", SG_FAULT_INSTRUCTION},
+	{"stack", SG_FAULT_STACK},
 	{"shared", SG_FAULT_SHARED},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

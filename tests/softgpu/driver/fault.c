@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults: what the driver asks after a wait has failed, as libcuda does, and the error that all later
- * calls of the context return. */
+/* Faults: what the driver asks after a wait has failed, as libcuda does, and the error that all
+ * later calls of the context return. */
 #include <string.h>
 #include "../gpu/builtin.h"
 #include "driver.h"

@@ -25,11 +25,12 @@ void nvs_fault_describe(const struct nvs_fault_facts *f, char *to, size_t room)
 	double after = (double)f->after_us * 1e-6;
 
 	if (!f->groups) {
-		snprintf(to, room, "a kernel failed %.3f s after the start: error %u of CUDA%s", after,
-			 f->error, f->error == 710 ? ", a failed assertion" : "");
+		snprintf(to, room, "a kernel failed %.3f s after the start: error %u of CUDA%s",
+			 after, f->error, f->error == 710 ? ", a failed assertion" : "");
 		return;
 	}
-	snprintf(to, room, "the GPU faulted %.3f s after the start: %s (Xid %u), which ended channel %u",
+	snprintf(to, room,
+		 "the GPU faulted %.3f s after the start: %s (Xid %u), which ended channel %u",
 		 after, name ? name->name : "an unknown error", f->number, f->channel);
 	room -= strlen(to);
 	to += strlen(to);

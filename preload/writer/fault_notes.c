@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the live page and the closing lines say of faults of the GPU. */
+#include "preload/base/ownthread.h"
 #include "preload/live/live.h"
 #include "preload/writer/session.h"
 

@@ -3,7 +3,7 @@ PRELOAD_SRC = $(filter-out preload/launch/%,$(wildcard preload/*/*.c preload/*/*
 PRELOAD_ASM = $(wildcard preload/*/*.S preload/*/*/*.S)
 PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api/table.o \
               $(BUILD)/preload/rm/abi_table.o \
-              $(SASS_PRELOAD_OBJ) $(BUILD)/preload/cli/units.o
+              $(SASS_PRELOAD_OBJ) $(BUILD)/preload/cli/units.o $(BUILD)/preload/cli/fault_names.o
 
 # Parses the values of options, as in all programs.
 $(BUILD)/preload/cli/%.o: decode/cli/%.c

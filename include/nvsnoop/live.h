@@ -100,6 +100,7 @@ enum nvs_live_table_number {
 	NVS_LIVE_SITE_ROWS,
 	NVS_LIVE_ALLOCS,
 	NVS_LIVE_CHANNELS,
+	NVS_LIVE_FAULTS, /* has no rows in pages of earlier versions */
 	NVS_LIVE_TABLES = 16 /* space for as many */
 };
 
@@ -409,6 +410,15 @@ struct nvs_live_channel {
 	 * NVS_LIVE_UNKNOWN: the last submission has no known release */
 	uint64_t completed_of;
 	uint64_t reserved[3];
+};
+
+/* Faults of the GPU with one number; written under a lock of the library. */
+struct nvs_live_fault {
+	uint32_t number; /* as in FAULT records */
+	uint32_t channel; /* the first channel of the latest one */
+	uint64_t count; /* counter: channel groups that it ended */
+	uint64_t time; /* ticks when the latest was seen */
+	uint64_t reserved[2];
 };
 
 #ifdef __cplusplus

@@ -79,6 +79,8 @@ const struct nvs_family nvs_families[NVS_FAMILIES] = {
 		"times the median."),
 	SECONDS(NVS_F_STALL_SECONDS, "nvsnoop_launch_stall_seconds", NVS_COUNTER,
 		"Time spent in those calls."),
+	COUNTER(NVS_F_FAULTS, "nvsnoop_faults",
+		"Channel groups that an error of the GPU ended, by number of the error (Xid)."),
 	COUNTER(NVS_F_GAPS, "nvsnoop_gaps", "Submissions missing from the trace, by reason."),
 	COUNTER(NVS_F_ORPHANS, "nvsnoop_orphans", "Doorbells of unknown channels."),
 	SECONDS(NVS_F_WAIT_SECONDS, "nvsnoop_recorder_wait_seconds", NVS_COUNTER,

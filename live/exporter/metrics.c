@@ -197,6 +197,17 @@ static void report_stalls(struct nvs_exposition *e, const struct nvs_exported_pr
 	}
 }
 
+static void report_faults(struct nvs_exposition *e, const struct nvs_exported_process *p)
+{
+	char number[16];
+
+	for (uint32_t i = 0; i < p->page->nfaults; i++) {
+		snprintf(number, sizeof(number), "%u", p->page->faults[i].number);
+		nvs_exposition_add_count(e, p->common, p->page->faults[i].count.total, "number",
+					 number, NULL);
+	}
+}
+
 static void report_gaps(struct nvs_exposition *e, const struct nvs_exported_process *p)
 {
 	for (uint32_t i = 1; i < NVS_LIVE_GAPS; i++) {
@@ -279,6 +290,8 @@ void nvs_report_family(struct nvs_exposition *e, enum nvs_family_number family,
 	case NVS_F_STALLS:
 	case NVS_F_STALL_SECONDS:
 		return report_stalls(e, p, family == NVS_F_STALL_SECONDS);
+	case NVS_F_FAULTS:
+		return report_faults(e, p);
 	case NVS_F_GAPS:
 		return report_gaps(e, p);
 	case NVS_F_ORPHANS:

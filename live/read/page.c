@@ -246,10 +246,11 @@ int nvs_page_read(struct nvs_page_file *file, uint64_t size, uint64_t *budget, u
 
 void nvs_page_free(struct nvs_page_file *file)
 {
-	struct nvs_page_list *lists[] = {&file->apis,	 &file->api_counts,    &file->results,
-					 &file->kernels, &file->gpus,	       &file->memory,
-					 &file->sites,	 &file->allocs,	       &file->channels,
-					 &file->threads, &file->memory_places, &file->channel_rows};
+	struct nvs_page_list *lists[] = {
+		&file->apis,	    &file->api_counts, &file->results, &file->faults,
+		&file->kernels,	    &file->gpus,       &file->memory,  &file->sites,
+		&file->allocs,	    &file->channels,   &file->threads, &file->memory_places,
+		&file->channel_rows};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		free(lists[i]->rows);

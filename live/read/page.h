@@ -32,8 +32,8 @@ struct nvs_page_file {
 	bool has_clock;
 	char *strings;
 	uint32_t nstrings, strings_room;
-	struct nvs_page_list apis, api_counts, results, kernels, gpus, memory, memory_places, sites,
-		allocs, channels, channel_rows, threads;
+	struct nvs_page_list apis, api_counts, results, faults, kernels, gpus, memory,
+		memory_places, sites, allocs, channels, channel_rows, threads;
 };
 
 /* Maximum number of bytes to read from one page in one pass. */

@@ -49,6 +49,13 @@ struct nvs_page_result {
 	struct nvs_page_counter count;
 };
 
+/* Faults of the GPU with one number, see live.h. */
+struct nvs_page_fault {
+	uint32_t number, channel;
+	struct nvs_page_counter count;
+	uint64_t mono_ns; /* CLOCK_MONOTONIC when the latest was seen; 0: unknown */
+};
+
 struct nvs_page_kernel {
 	const char
 		*name; /* mangled; "" if unknown, and in row 0, which collects what did not fit */
@@ -182,6 +189,7 @@ struct nvs_page {
 	/* Tables. Rows of apis, kernels and sites keep their indices between reads. */
 	const struct nvs_page_api *apis;
 	const struct nvs_page_result *results;
+	const struct nvs_page_fault *faults; /* each number once */
 	const struct nvs_page_kernel *kernels;
 	const struct nvs_page_gpu *gpus;
 	const struct nvs_page_memory *memory; /* rows that were ever used */
@@ -190,7 +198,8 @@ struct nvs_page {
 		*allocs; /* only with NVS_PAGES_ALLOCS; in no particular order */
 	const struct nvs_page_channel *channels;
 	const struct nvs_page_thread *threads; /* existing now */
-	uint32_t napis, nresults, nkernels, ngpus, nmemory, nsites, nallocs, nchannels, nthreads;
+	uint32_t napis, nresults, nfaults, nkernels, ngpus, nmemory, nsites, nallocs, nchannels,
+		nthreads;
 };
 
 #define NVS_PAGES_ALLOCS (1u << 0) /* also read individual allocations */

@@ -7,6 +7,7 @@
 /* Maximum number of rows accepted in a table: far more than any writer allocates. */
 #define MAX_APIS 8192
 #define MAX_RESULTS 65536
+#define MAX_FAULTS 1024
 #define MAX_KERNELS 65536
 #define MAX_GPUS 256
 #define MAX_SITES 65536
@@ -128,6 +129,45 @@ static int read_results(struct nvs_page_file *file)
 	for (uint32_t i = 0; !r && i < file->apis.n; i++)
 		nvs_page_finish_counters(file, &apis[i].failed, 1);
 	nvs_page_finish_counters(file, &page->failed, 1);
+	return r;
+}
+
+/* The row of NUMBER, added if it is new. NULL: no memory. */
+static struct nvs_page_fault *get_fault(struct nvs_page_file *file, uint32_t number)
+{
+	struct nvs_page_fault *f = file->faults.rows;
+
+	for (uint32_t i = 0; i < file->faults.n; i++, f++)
+		if (f->number == number)
+			return f;
+	f = nvs_page_add_row(&file->faults, sizeof(*f));
+	if (f)
+		f->number = number;
+	return f;
+}
+
+static int read_faults(struct nvs_page_file *file)
+{
+	const uint8_t *rows;
+	uint32_t n, step;
+	int r = read_table(file, NVS_LIVE_FAULTS, sizeof(struct nvs_live_fault), MAX_FAULTS, 0,
+			   &rows, &n, &step);
+
+	for (uint32_t i = 0; !r && i < n; i++) {
+		struct nvs_live_fault row;
+		struct nvs_page_fault *f;
+
+		memcpy(&row, rows + (size_t)i * step, sizeof(row));
+		f = get_fault(file, row.number);
+		if (!f)
+			return -ENOMEM;
+		f->channel = row.channel;
+		f->mono_ns = nvs_page_time(file, row.time);
+		f->count.more += row.count;
+	}
+	for (uint32_t i = 0; !r && i < file->faults.n; i++)
+		nvs_page_finish_counters(file,
+					 &((struct nvs_page_fault *)file->faults.rows)[i].count, 1);
 	return r;
 }
 
@@ -415,6 +455,8 @@ static void publish_lists(struct nvs_page_file *file)
 	page->napis = file->apis.n;
 	page->results = file->results.rows;
 	page->nresults = file->results.n;
+	page->faults = file->faults.rows;
+	page->nfaults = file->faults.n;
 	page->kernels = file->kernels.rows;
 	page->nkernels = file->kernels.n;
 	page->gpus = file->gpus.rows;
@@ -435,6 +477,7 @@ int nvs_page_read_tables(struct nvs_page_file *file, uint32_t flags)
 {
 	int r = read_results(file);
 
+	r = r ? r : read_faults(file);
 	r = r ? r : read_gpus(file);
 	r = r ? r : read_memory(file);
 	r = r ? r : read_sites(file);

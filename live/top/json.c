@@ -3,6 +3,7 @@
 #include <math.h>
 #include <time.h>
 #include "decode/calls/args.h"
+#include "decode/cli/fault_names.h"
 #include "decode/cli/json.h"
 #include "live/top/top.h"
 #include "nvsnoop/decode.h"
@@ -181,6 +182,24 @@ static void put_errors(struct nvs_json *j, const struct nvs_page *page)
 	nvs_json_close(j, ']');
 }
 
+static void put_faults(struct nvs_json *j, const struct nvs_page *page)
+{
+	nvs_json_open(j, "faults", '[');
+	for (uint32_t i = 0; i < page->nfaults; i++) {
+		const struct nvs_page_fault *f = page->faults + i;
+		const struct nvs_fault_name *name = nvs_fault_name(f->number);
+
+		nvs_json_open(j, NULL, '{');
+		nvs_json_number(j, "number", f->number);
+		nvs_json_name(j, "fault", name ? name->name : NULL);
+		put_sum(j, "count", page, &f->count);
+		nvs_json_number(j, "channel", f->channel);
+		nvs_json_known(j, "seen_ago_ns", f->mono_ns, page->mono_ns - f->mono_ns);
+		nvs_json_close(j, '}');
+	}
+	nvs_json_close(j, ']');
+}
+
 static void put_channels(struct nvs_json *j, const struct nvs_page *page)
 {
 	nvs_json_open(j, "channels", '[');
@@ -287,6 +306,7 @@ static void put_process(struct nvs_json *j, const struct nvs_top_row *row, bool 
 		put_copies(j, page);
 		put_memory(j, page);
 		put_errors(j, page);
+		put_faults(j, page);
 		put_channels(j, page);
 		put_threads(j, page);
 	}

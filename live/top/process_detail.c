@@ -5,6 +5,7 @@
 #include <time.h>
 #include "decode/base/compare.h"
 #include "decode/calls/args.h"
+#include "decode/cli/fault_names.h"
 #include "live/top/top.h"
 #include "nvsnoop/decode.h"
 
@@ -138,6 +139,21 @@ static void put_sum(struct nvs_text_page *s, const struct nvs_page *page, const 
 			     unit);
 }
 
+static void put_latest_fault(struct nvs_text_page *s, const struct nvs_page *page)
+{
+	const struct nvs_page_fault *latest = page->faults;
+	const struct nvs_fault_name *name;
+
+	for (uint32_t i = 1; i < page->nfaults; i++)
+		if (page->faults[i].mono_ns > latest->mono_ns)
+			latest = page->faults + i;
+	if (!page->nfaults)
+		return;
+	name = nvs_fault_name(latest->number);
+	nvs_text_page_printf(s, NVS_TOP_BAD, "  faulted: %s (Xid %u)",
+			     name ? name->name : "unknown error", latest->number);
+}
+
 static void put_identity(struct nvs_text_page *s, const struct nvs_top_row *row)
 {
 	const struct nvs_page *page = row->page;
@@ -150,6 +166,7 @@ static void put_identity(struct nvs_text_page *s, const struct nvs_top_row *row)
 	nvs_text_page_add_escaped(s, NVS_TOP_STRONG, row->command, UINT32_MAX, 0);
 	if (page->gone)
 		nvs_text_page_printf(s, NVS_TOP_BAD, "  has ended");
+	put_latest_fault(s, page);
 	nvs_text_page_end_line(s);
 	snprintf(number, sizeof(number), "%u", page->pid);
 	put_label(s, "process", number);

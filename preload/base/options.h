@@ -20,7 +20,8 @@
  * 0) and one at its end; a path without a second line belongs to a process that was killed.
  *
  * Fields, separated by tabs: pid, submissions, gaps, bytes, path, flags, submissions that were only
- * counted, errno of the first failed write (0: none), submissions lost by it. Tab, newline, other
+ * counted, errno of the first failed write (0: none), submissions lost by it; and of a process that
+ * faulted a word of preload/base/fault_text.h, also while it still runs. Tab, newline, other
  * control characters and backslash in a path are written as \ooo.
  * flags is "-", or words separated by commas:
  *   renamed   the name was taken

@@ -151,6 +151,11 @@ void nvs_session_channel_free(struct nvs_spool_channel *slot);
 void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 			      const struct nvs_spool_done *now);
 
+/* fault_notes.c; under the lock. An error of this number ended CHANNEL; FIRST: of its group. */
+void nvs_session_note_fault(uint32_t number, uint32_t channel, bool first);
+/* A call returned RESULT, an error of a kernel. */
+void nvs_session_note_error(uint32_t result);
+
 /* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: state learned from device calls ---- */
 /* Returns true if the ioctl about to be made allocates a channel. Not under the lock. */
 bool nvs_rm_makes_channel(unsigned request, void *arg);
@@ -169,9 +174,9 @@ void nvs_rm_replay(void);
  * counts of unknown calls. */
 void nvs_rm_final_records(bool look_at_maps);
 
-/* faults.c: called when a call returned an error that a fault of the GPU may have caused. Takes the
- * lock. */
-void nvs_rm_call_failed(void);
+/* faults.c: called when a call returned RESULT, an error that a fault of the GPU may have caused.
+ * Takes the lock. */
+void nvs_rm_call_failed(uint32_t result);
 
 /* timing.c: gives memory at CPU, which GPU sees at ADDRESS, to the timestamps of its channels. */
 #define NVS_TIMING_POOL_BYTES (2u << 20)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include "nvsnoop/trace.h"
 #include "preload/launch/launch.h"
+#include "preload/base/fault_text.h"
 #include "preload/base/names.h"
 #include "preload/base/options.h"
 #include "preload/base/text.h"
@@ -41,6 +42,7 @@ struct trace {
 	uint64_t pid, submissions, gaps, bytes, skipped, lost_submissions;
 	int error; /* errno of the first failed write; 0: none */
 	char *path;
+	struct nvs_fault_facts fault;
 	bool is[FLAGS];
 };
 
@@ -148,6 +150,7 @@ static void read_line(struct traces *all, char *line)
 	trace->skipped = strtoull(next_field(&line), NULL, 10);
 	trace->error = atoi(next_field(&line));
 	trace->lost_submissions = strtoull(next_field(&line), NULL, 10);
+	nvs_fault_parse(next_field(&line), &trace->fault);
 	for (int i = 0; i < FLAGS; i++)
 		trace->is[i] = has_word(flags, names[i]);
 }
@@ -364,6 +367,38 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 	}
 }
 
+/* Prints what faulted in the process where that was first, and the next command. */
+static void print_faults(FILE *out, const char *argv0, const struct traces *all, bool kept)
+{
+	char text[NVS_FAULT_TEXT], name[PATH_MAX];
+	const struct trace *first = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct trace *trace = &all->list[i];
+
+		if (!nvs_fault_is_known(&trace->fault))
+			continue;
+		if (!n++ || trace->fault.after_us < first->fault.after_us)
+			first = trace;
+	}
+	if (!first)
+		return;
+	nvs_fault_describe(&first->fault, text, sizeof(text));
+	fprintf(out, "nvsnoop: %s", text);
+	if (all->n > 1)
+		fprintf(out, ", in process %llu", (unsigned long long)first->pid);
+	if (n > 1)
+		fprintf(out, " and, later, in %zu more", n - 1);
+	fputc('\n', out);
+	if (!kept)
+		return;
+	nvs_launch_subcommand_name(name, sizeof(name), argv0, "report");
+	fprintf(out, "nvsnoop: which kernel: %s ", name);
+	print_word(out, shorten_path(first->path));
+	fputs(" --fault\n", out);
+}
+
 static void print_none(FILE *out, const char *program)
 {
 	const char *why = nvs_launch_preload_obstacle(program);
@@ -410,9 +445,11 @@ static void print_all(const struct traces *all, const struct nvs_launch_args *ar
 
 	if (!out)
 		return;
-	if (all->n)
+	if (all->n) {
 		print_closing(out, argv0, all, !nvs_launch_stat_is_private(args));
-	else if (!failed && !all->bypassed)
+		print_faults(out, argv0, all, !nvs_launch_stat_is_private(args));
+	}
+	if (!all->n && !failed && !all->bypassed)
 		print_none(out, args->program[0]);
 	if (all->bypassed)
 		fprintf(out, "nvsnoop: nothing was recorded of %zu process%s: %s\n", all->bypassed,

@@ -136,6 +136,11 @@ static inline uint32_t nvs_live_api_row(struct nvs_live_page *page, uint32_t num
 /* Counts a failed call. */
 void nvs_live_count_failure(struct nvs_live_page *page, uint32_t api, uint32_t result);
 
+/* Counts a fault of the GPU that ended CHANNEL and its group, seen at TIME (ticks). Under nvs_lock.
+ */
+void nvs_live_count_fault(struct nvs_live_page *page, uint32_t number, uint32_t channel,
+			  uint64_t time);
+
 struct nvs_live_kernel_info {
 	const char *name; /* NULL: unknown */
 	uint32_t registers, shared, local, max_threads;

@@ -18,6 +18,7 @@
 #define PAGE 4096ull
 #define STRING_BYTES (4u << 20)
 #define RESULT_ROWS 512
+#define FAULT_ROWS 32
 
 struct nvs_live_page *nvs_live_own;
 
@@ -46,6 +47,7 @@ static const struct page_layout {
 	 NVS_LIVE_SITE_COUNT},
 	{NVS_LIVE_CHANNELS, NVS_LIVE_CHANNEL_ROWS, sizeof(struct nvs_live_channel),
 	 NVS_LIVE_CHANNEL_ROWS},
+	{NVS_LIVE_FAULTS, FAULT_ROWS, sizeof(struct nvs_live_fault), FAULT_ROWS},
 	{NVS_LIVE_STRINGS, STRING_BYTES, 1, 1u << 20},
 	{NVS_LIVE_ALLOCS, NVS_LIVE_ALLOC_ROWS, sizeof(struct nvs_live_alloc), 4096},
 	{NVS_LIVE_SLOTS, NVS_LIVE_SLOT_ROWS, SLOT_BYTES, 0},

@@ -101,6 +101,24 @@ void nvs_live_count_failure(struct nvs_live_page *p, uint32_t api, uint32_t resu
 	__atomic_fetch_add(&row->count, 1, __ATOMIC_RELAXED);
 }
 
+void nvs_live_count_fault(struct nvs_live_page *p, uint32_t number, uint32_t channel, uint64_t time)
+{
+	struct nvs_live_fault *rows = nvs_live_table(p, NVS_LIVE_FAULTS), *row;
+	uint32_t used = p->head->tables[NVS_LIVE_FAULTS].used, n = 0;
+
+	while (n < used && rows[n].number != number)
+		n++;
+	row = n < used ? &rows[n] : nvs_live_row_new(p, NVS_LIVE_FAULTS, &n);
+	if (!row)
+		return;
+	row->number = number;
+	__atomic_store_n(&row->channel, channel, __ATOMIC_RELAXED);
+	__atomic_store_n(&row->time, time, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&row->count, 1, __ATOMIC_RELAXED);
+	if (n == used)
+		nvs_live_row_done(p, NVS_LIVE_FAULTS);
+}
+
 /* ---- kernels ---- */
 
 /* Returns the row of this name. A function without a name has its own row, found by its key. */

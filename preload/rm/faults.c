@@ -5,7 +5,6 @@
  * of the SMs. Nothing here runs on the way of a launch: notifiers are read after a call that
  * failed, by the keeper, and at a channel's end.
  */
-#include "preload/base/sys.h"
 #include "preload/rm/rm.h"
 
 /* ---- memory ---- */
@@ -98,6 +97,22 @@ static void keep_memory(const struct nvs_channel_entry *c, uint8_t why)
 
 /* ---- notifiers ---- */
 
+/* All channels of a group end together; a channel in no group is one by itself. */
+static bool is_first_of_group(const struct nvs_channel_entry *c)
+{
+	const struct nvs_driver_object *up = c->object->up;
+	const struct nvs_driver_object *o;
+
+	if (!up || up->object_class != KEPLER_CHANNEL_GROUP_A)
+		return true;
+	DL_FOREACH(up->children, o)
+	{
+		if (o->channel && o->channel != c && o->channel->faulted)
+			return false;
+	}
+	return true;
+}
+
 void nvs_channel_find_fault(struct nvs_channel_entry *c, enum nvs_fault_seen seen)
 {
 	static const uint32_t type = NV_CHANNELGPFIFO_NOTIFICATION_TYPE_ERROR;
@@ -123,6 +138,7 @@ void nvs_channel_find_fault(struct nvs_channel_entry *c, enum nvs_fault_seen see
 	r.value[0] = done.value[0];
 	r.value[1] = done.value[1];
 	nvs_record_write(&r.rec);
+	nvs_session_note_fault(r.number, c->number, is_first_of_group(c));
 	keep_memory(c, KEPT_FAULT);
 }
 
@@ -157,13 +173,14 @@ static void keep_memory_without_fault(void)
 	}
 }
 
-void nvs_rm_call_failed(void)
+void nvs_rm_call_failed(uint32_t result)
 {
 	NVS_RM_LOCK_SCOPE();
 	if (!nvs_rm() || !nvs_rm()->live || nvs_rm()->dirty || nvs_rm()->segs_dirty)
 		return;
 	nvs_channels_find_faults(NVS_FAULT_CALL);
 	keep_memory_without_fault();
+	nvs_session_note_error(result);
 }
 
 /* ---- error states ---- */

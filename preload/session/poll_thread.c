@@ -70,6 +70,7 @@ static void run_keeper(void *arg)
 		nvs_trigger_poll(session);
 		ask_loader();
 		nvs_shadow_refresh();
+		nvs_summary_report_fault(session);
 		record_open_calls();
 		/* The timing thread may be inside the driver, blocked by a thread that waits for
 		 * the GPU. */

@@ -98,6 +98,16 @@ static void add_flag(struct summary_line *l, bool on, const char *name, bool *an
 	*any = true;
 }
 
+static void add_fault(struct summary_line *l, const struct nvs_recorder *session)
+{
+	char field[NVS_FAULT_FIELD];
+
+	if (!nvs_fault_is_known(&session->fault))
+		return;
+	nvs_fault_format(&session->fault, field, sizeof(field));
+	add_text(l, "\t%s", field);
+}
+
 static void add_summary(struct summary_line *l, const struct nvs_recorder *session,
 			const struct nvs_outcome *o)
 {
@@ -121,6 +131,7 @@ static void add_summary(struct summary_line *l, const struct nvs_recorder *sessi
 		add_text(l, "-");
 	add_text(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped,
 		 o->error ? -o->error : -o->stuck, (unsigned long long)o->lost_submissions);
+	add_fault(l, session);
 }
 
 static void add_plain(struct summary_line *l, const struct nvs_recorder *session, const char *path)
@@ -137,6 +148,19 @@ void nvs_summary_report_start(const struct nvs_recorder *session)
 		return;
 	add_plain(&l, session, session->trace.path);
 	add_text(&l, "\tstarted");
+	send_line(&l);
+}
+
+void nvs_summary_report_fault(struct nvs_recorder *session)
+{
+	struct summary_line l = {.used = 0};
+
+	if (nvs_options()->untraced || !nvs_fault_is_known(&session->fault) ||
+	    atomic_exchange(&session->fault_sent, true))
+		return;
+	add_plain(&l, session, session->trace.path);
+	add_text(&l, "\tstarted\t0\t0\t0");
+	add_fault(&l, session);
 	send_line(&l);
 }
 
@@ -196,6 +220,23 @@ static void add_failure(struct summary_line *l, const struct nvs_recorder *sessi
 	add_text(l, ": %s", strerror(-session->error));
 }
 
+static void print_fault(const struct nvs_recorder *session)
+{
+	struct summary_line l = {.used = 0};
+	char text[NVS_FAULT_TEXT];
+
+	nvs_fault_describe(&session->fault, text, sizeof(text));
+	add_text(&l, "nvsnoop: %s", text);
+	print_line(&l);
+	if (nvs_options()->untraced)
+		return;
+	l.used = 0;
+	add_text(&l, "nvsnoop: which kernel: nvsnoop-report ");
+	l.used += nvs_text_quote(session->shown, l.text + l.used, sizeof(l.text) - l.used);
+	add_text(&l, " --fault");
+	print_line(&l);
+}
+
 static void print_closing(const struct nvs_recorder *session, bool failed,
 			  const struct nvs_outcome *o)
 {
@@ -214,6 +255,8 @@ static void print_closing(const struct nvs_recorder *session, bool failed,
 	else
 		add_result(&l, session, o);
 	print_line(&l);
+	if (!failed && nvs_fault_is_known(&session->fault))
+		print_fault(session);
 }
 
 void nvs_summary_report_refusal(void)

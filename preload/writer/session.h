@@ -5,6 +5,7 @@
 #define NVSNOOP_PRELOAD_WRITER_SESSION_H
 
 #include "preload/base/clock.h"
+#include "preload/base/fault_text.h"
 #include "preload/base/outfile.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
@@ -76,6 +77,8 @@ struct nvs_recorder {
 	uint64_t unknown_calls; /* device calls with unknown numbers, for the totals */
 	bool newer_driver; /* than all known releases */
 	bool unknown_form; /* of a call to the driver */
+	struct nvs_fault_facts fault; /* under nvs_lock */
+	_Atomic bool fault_sent; /* nvs_summary_report_fault() has done its work */
 	_Atomic uint32_t alone; /* no thread of the program is left */
 	_Atomic uint32_t keeper_look; /* futex; 1: the keeper is to search for modules now */
 	int watched[NVS_WATCHED]; /* descriptors in the writer's table, or -1 */
@@ -193,6 +196,8 @@ void nvs_writer_outcome(struct nvs_recorder *session, struct nvs_outcome *outcom
 
 /* Reports to the launcher that a trace has been started. */
 void nvs_summary_report_start(const struct nvs_recorder *session);
+/* Reports a fault of the GPU to the launcher when it is seen: the program may be killed. */
+void nvs_summary_report_fault(struct nvs_recorder *session);
 /* Prints the closing line, or sends it to the launcher. A wrong option string is reported in it. */
 void nvs_summary_report_end(struct nvs_recorder *session);
 /* Prints once why the library does nothing in this process, if it refuses to. */

@@ -33,6 +33,14 @@ void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 {
 }
 
+void nvs_session_note_fault(uint32_t number, uint32_t channel, bool first)
+{
+}
+
+void nvs_session_note_error(uint32_t result)
+{
+}
+
 bool nvs_signals_check(void)
 {
 	return false;

@@ -162,6 +162,11 @@ static void everything(struct live_page *page)
 	page->memory[NVS_LIVE_KINDS + NVS_LIVE_DEVICE].freed = 3000;
 	page->memory[NVS_LIVE_KINDS + NVS_LIVE_DEVICE].failed_allocs = 4;
 	page->results[live_row(page, NVS_LIVE_RESULTS)] = (struct nvs_live_result){api, 2, 4};
+	/* One number in two rows, as the library never writes it. */
+	page->faults[live_row(page, NVS_LIVE_FAULTS)] = (struct nvs_live_fault){31, 0, 3, 1, {0}};
+	page->faults[live_row(page, NVS_LIVE_FAULTS)] = (struct nvs_live_fault){31, 1, 2, 2, {0}};
+	page->faults[live_row(page, NVS_LIVE_FAULTS)] =
+		(struct nvs_live_fault){UINT32_MAX, 1, 1, 0, {0}};
 	live_calls(page, 1, api, 7, 50000);
 	live_calls(page, 1, api, 1, 99999650000);
 	page->channels[live_row(page, NVS_LIVE_CHANNELS)] =

@@ -21,6 +21,7 @@
 #define LIVE_KERNELS 8
 #endif
 #define LIVE_RESULTS 8
+#define LIVE_FAULTS 4
 #define LIVE_GPUS 2
 #define LIVE_SITES 4
 #define LIVE_ALLOCS 8
@@ -40,6 +41,7 @@ struct live_page {
 	struct live_slot slots[LIVE_SLOTS] __attribute__((aligned(64)));
 	struct nvs_live_api apis[LIVE_APIS] __attribute__((aligned(64)));
 	struct nvs_live_result results[LIVE_RESULTS] __attribute__((aligned(64)));
+	struct nvs_live_fault faults[LIVE_FAULTS] __attribute__((aligned(64)));
 	struct nvs_live_kernel kernels[LIVE_KERNELS] __attribute__((aligned(64)));
 	struct nvs_live_gpu gpus[LIVE_GPUS] __attribute__((aligned(64)));
 	struct nvs_live_memory memory[(LIVE_GPUS + 1) * NVS_LIVE_KINDS]
@@ -176,6 +178,7 @@ static inline void live_page_init(struct live_page *p, uint32_t pid)
 	LIVE_TABLE(p, NVS_LIVE_STRINGS, strings, 1);
 	LIVE_TABLE(p, NVS_LIVE_APIS, apis, 1);
 	LIVE_TABLE(p, NVS_LIVE_RESULTS, results, 1);
+	LIVE_TABLE(p, NVS_LIVE_FAULTS, faults, 0);
 	LIVE_TABLE(p, NVS_LIVE_KERNELS, kernels, 1);
 	LIVE_TABLE(p, NVS_LIVE_GPUS, gpus, 0);
 	LIVE_TABLE(p, NVS_LIVE_MEMORY, memory, sizeof(p->memory) / sizeof(*p->memory));
@@ -296,6 +299,10 @@ static inline void live_page_example(struct live_page *p, uint32_t pid, uint64_t
 		(struct nvs_live_copy){10 * rounds, 10 * (4ull << 20) * rounds, 50000 * rounds};
 	p->results[live_row(p, NVS_LIVE_RESULTS)] =
 		(struct nvs_live_result){.api = alloc, .result = 2, .count = 1};
+	p->faults[live_row(p, NVS_LIVE_FAULTS)] = (struct nvs_live_fault){
+		.number = 13, .channel = 2, .count = 2, .time = p->head.clock.ticks - 5000000000};
+	p->faults[live_row(p, NVS_LIVE_FAULTS)] = (struct nvs_live_fault){
+		.number = 31, .channel = 4, .count = 1, .time = p->head.clock.ticks - 1000000000};
 	p->memory[NVS_LIVE_KINDS + NVS_LIVE_DEVICE].failed_allocs = 1;
 	p->sites[live_row(p, NVS_LIVE_SITE_ROWS)] =
 		(struct nvs_live_site){.name = live_string(p, "libtrain.so+0x1234"), .api = alloc};

@@ -177,6 +177,14 @@ void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 {
 }
 
+void nvs_session_note_fault(uint32_t number, uint32_t channel, bool first)
+{
+}
+
+void nvs_session_note_error(uint32_t result)
+{
+}
+
 void nvs_record_attr(uint32_t key, const char *value, size_t length)
 {
 }

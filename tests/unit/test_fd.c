@@ -4,8 +4,8 @@
 /* LINK: preload/rm/rm_state.o preload/rm/object_identity.o preload/rm/files.o */
 /* LINK: preload/rm/hooked_call.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
-/* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/faults.o
- * preload/rm/publish.o */
+/* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o */
+/* LINK: preload/rm/faults.o preload/rm/publish.o */
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */

@@ -4,8 +4,8 @@
 /* LINK: preload/rm/rm_state.o preload/rm/object_identity.o preload/rm/files.o */
 /* LINK: preload/rm/hooked_call.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
-/* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o preload/rm/faults.o
- * preload/rm/publish.o */
+/* LINK: preload/rm/gpumaps.o preload/rm/segments.o preload/rm/channels.o */
+/* LINK: preload/rm/faults.o preload/rm/publish.o */
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o preload/hooks/device.o preload/base/next.o */
@@ -91,6 +91,14 @@ double nvs_session_clock_rate(uint64_t *start)
 
 void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 			      const struct nvs_spool_done *now)
+{
+}
+
+void nvs_session_note_fault(uint32_t number, uint32_t channel, bool first)
+{
+}
+
+void nvs_session_note_error(uint32_t result)
 {
 }
 

@@ -331,12 +331,17 @@ static void test_headers(uint32_t *m)
 	CHECK(m[0] == 0x77 && m[4] == 0x88 && m[8] == 0x99);
 }
 
-/* Memory that is unmapped is a fault: the channel dies, the process and other channels do not. */
-static void test_fault(void)
+/* Memory that is unmapped is a fault: it ends the channel and its group, in a context of its own,
+ * and neither the process nor another context. */
+static void test_fault(CUcontext before)
 {
-	struct softgpu_channel *ch = FN(softgpu_channel_create)(false, 64, true);
-	uint32_t *gone = FN(softgpu_alloc)(0x200000, false), w[16], *p, payload;
+	CUcontext own;
+	struct softgpu_channel *ch;
+	uint32_t *gone, w[16], *p, payload;
 
+	CHECK(!FN(cuCtxCreate_v2)(&own, 0, 0));
+	ch = FN(softgpu_channel_create)(false, 64, true);
+	gone = FN(softgpu_alloc)(0x200000, false);
 	p = push_report(w, (uint64_t)gone, 0x44, 1u << 28);
 	payload = submit(ch, w, p);
 	CHECK(!wait_for(ch, payload) && *gone == 0x44);
@@ -344,9 +349,12 @@ static void test_fault(void)
 	payload = submit(ch, w, p);
 	CHECK(wait_for(ch, payload) == CUDA_ERROR_ILLEGAL_ADDRESS);
 	CHECK(submit(ch, w, p) == 0);
-	payload = FN(softgpu_submit_count)(channel(1));
-	CHECK(payload && !wait_for(channel(1), FN(softgpu_payload)(channel(1))));
+	CHECK(!FN(softgpu_submit_count)(channel(1)));
+	CHECK(FN(cuCtxSynchronize)() == CUDA_ERROR_ILLEGAL_ADDRESS);
 	FN(softgpu_channel_destroy)(ch);
+	CHECK(!FN(cuCtxDestroy_v2)(own) && !FN(cuCtxSetCurrent)(before));
+	CHECK(FN(softgpu_submit_count)(channel(1)) &&
+	      !wait_for(channel(1), FN(softgpu_payload)(channel(1))));
 }
 
 /* Tokens are used again, and a ring starts at 0 again. */
@@ -475,7 +483,7 @@ static void test_engine(bool poison, bool own)
 	test_copy_engine(m);
 	test_headers(m);
 	test_channel_life();
-	test_fault();
+	test_fault(ctx);
 	if (own)
 		test_others();
 	else if (poison)

@@ -280,8 +280,8 @@ static inline const struct nvs_api_counting *nvs_api_get_counting(void)
 {
 	return atomic_load_explicit(&nvs_api_counting, memory_order_relaxed);
 }
-/* A call returned an error that a fault of the GPU may have caused. */
-extern void (*nvs_api_call_failed)(void);
+/* A call returned RESULT, an error that a fault of the GPU may have caused. */
+extern void (*nvs_api_call_failed)(uint32_t result);
 extern void (*nvs_api_context_seen)(uint64_t context);
 extern void (*nvs_api_context_ends)(uint64_t context);
 

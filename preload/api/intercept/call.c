@@ -624,7 +624,7 @@ static __attribute__((noinline)) void finish_call(struct nvs_api_frame *frame, u
 		nvs_calls_hide(shared, nvs_calls.depth);
 }
 
-void (*nvs_api_call_failed)(void);
+void (*nvs_api_call_failed)(uint32_t result);
 
 /* True for errors that leave the context unusable: those of the hardware, of kernels, and unknown
  * ones. */
@@ -650,7 +650,7 @@ static __attribute__((noinline, cold)) void check_error(uint32_t result)
 	NVS_KEEP_ERRNO();
 
 	if (may_be_fault(result) && nvs_api_call_failed && is_live())
-		nvs_api_call_failed();
+		nvs_api_call_failed(result);
 }
 
 void nvs_api_leave(struct nvs_api_frame *frame)

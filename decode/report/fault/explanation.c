@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/analysis/fault_names.h"
+#include "decode/cli/fault_names.h"
 #include "decode/cli/sentence.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/fault/fault.h"

@@ -371,7 +371,10 @@ static void print_certainty(FILE *f, const struct nvs_fault *fault)
 	for (uint32_t i = 0; i < fault->ncandidates; i++)
 		matching += fault->candidates[i].matches;
 	if (fault->certain) {
-		fprintf(f, " This is certain: %s%s.",
+		fprintf(f, " %s certain: %s%s.",
+			fault->candidates->one_kernel || !fault->candidates->u->launches
+				? "This is"
+				: "That it was one of these is",
 			fault->pc ? "of the unfinished launches only its code contains the program "
 				    "counter; "
 				  : "no other work was in progress on these channels; ",

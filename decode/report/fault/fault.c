@@ -184,7 +184,7 @@ static uint64_t get_address(const struct fault_row *r)
 
 #define OF_LAUNCHES(COL)                                                                         \
 	COL(truth, certain, "certain", 0, 0, r->fault->certain &&is_first(r), "yes")             \
-	COL(truth, certain_kernel, "kernel", 0, 0, is_kernel_certain(r), "yes")                  \
+	COL(truth, certain_kernel, "kernel", DETAIL, 0, is_kernel_certain(r), "yes")             \
 	COL(truth, certain_node, "node", DETAIL, 0,                                              \
 	    is_kernel_certain(r) && r->fault->candidates->one_node, "yes")                       \
 	COL(guarded, submission, "subm.", 0, 0, r->candidate, get_work(r)->number)               \

@@ -19,38 +19,38 @@ enum {
 };
 enum { END_SEQUENCE = 1, SET_ADDRESS = 2 };
 
-struct reader {
+struct line_reader {
 	const uint8_t *at, *end;
 	bool broken; /* the data ended early: what was read is 0 */
 };
 
 /* A line program and its header. */
-struct program {
+struct line_program {
 	const uint8_t *start; /* of the section */
-	struct reader r;
+	struct line_reader r;
 	uint8_t min_length, opcode_base, line_range;
 	int8_t line_base;
 	const uint8_t *lengths; /* operands of the standard opcodes, from 1 on */
-	struct reader folders, files;
+	struct line_reader folders, files;
 };
 
-struct row {
+struct line_row {
 	uint64_t address;
 	uint32_t section, file, line;
 };
 
 /* What is looked for, and the row that covers it so far. */
-struct search {
+struct line_search {
 	const struct nvs_cubin *cubin;
 	struct nvs_cubin_section relocations;
 	size_t next; /* offset of the relocation after the one used last */
 	uint32_t section;
 	uint64_t offset;
-	struct row found;
+	struct line_row found;
 	bool is_found;
 };
 
-static uint64_t read_fixed(struct reader *r, size_t n)
+static uint64_t read_fixed(struct line_reader *r, size_t n)
 {
 	uint64_t v = 0;
 
@@ -64,7 +64,7 @@ static uint64_t read_fixed(struct reader *r, size_t n)
 	return v;
 }
 
-static uint64_t read_leb(struct reader *r, bool is_signed)
+static uint64_t read_leb(struct line_reader *r, bool is_signed)
 {
 	uint64_t v = 0;
 	unsigned shift = 0;
@@ -81,7 +81,7 @@ static uint64_t read_leb(struct reader *r, bool is_signed)
 	return v;
 }
 
-static const char *read_string(struct reader *r)
+static const char *read_string(struct line_reader *r)
 {
 	const char *s = (const char *)r->at;
 	const uint8_t *end = memchr(r->at, 0, (size_t)(r->end - r->at));
@@ -95,7 +95,7 @@ static const char *read_string(struct reader *r)
 	return s;
 }
 
-static void skip_strings(struct reader *r, unsigned numbers)
+static void skip_strings(struct line_reader *r, unsigned numbers)
 {
 	while (*read_string(r) && !r->broken)
 		for (unsigned i = 0; i < numbers; i++)
@@ -103,7 +103,7 @@ static void skip_strings(struct reader *r, unsigned numbers)
 }
 
 /* Reads the header of the program at R, and moves R behind the program. */
-static bool read_header(struct reader *r, const uint8_t *start, struct program *p)
+static bool read_header(struct line_reader *r, const uint8_t *start, struct line_program *p)
 {
 	uint64_t length = read_fixed(r, 4), header;
 	uint16_t version;
@@ -112,13 +112,13 @@ static bool read_header(struct reader *r, const uint8_t *start, struct program *
 	if (r->broken || length > (size_t)(r->end - r->at))
 		return false;
 	p->start = start;
-	p->r = (struct reader){r->at, r->at + length, false};
+	p->r = (struct line_reader){r->at, r->at + length, false};
 	r->at += length;
 	version = (uint16_t)read_fixed(&p->r, 2);
 	header = read_fixed(&p->r, 4);
 	if (version < 2 || version > 4 || header > (size_t)(p->r.end - p->r.at))
 		return false;
-	p->folders = (struct reader){p->r.at, p->r.at + header, false};
+	p->folders = (struct line_reader){p->r.at, p->r.at + header, false};
 	p->r.at += header;
 	p->min_length = (uint8_t)read_fixed(&p->folders, 1);
 	read_fixed(&p->folders, version == 4 ? 2 : 1); /* maximum_operations, default_is_stmt */
@@ -136,8 +136,8 @@ static bool read_header(struct reader *r, const uint8_t *start, struct program *
 }
 
 /* The relocation of the 8 bytes at AT in the section; relocations are in ascending order. */
-static void set_address(struct search *s, const struct program *p, const uint8_t *at,
-			uint64_t address, struct row *row)
+static void set_address(struct line_search *s, const struct line_program *p, const uint8_t *at,
+			uint64_t address, struct line_row *row)
 {
 	struct nvs_cubin_symbol symbol;
 	uint64_t offset, info, addend;
@@ -159,7 +159,7 @@ static void set_address(struct search *s, const struct program *p, const uint8_t
 }
 
 /* The row ROW ends where NEXT begins. */
-static void check_row(struct search *s, const struct row *row, uint64_t next)
+static void check_row(struct line_search *s, const struct line_row *row, uint64_t next)
 {
 	if (row->section != s->section || !row->line || s->offset < row->address ||
 	    s->offset >= next)
@@ -168,7 +168,8 @@ static void check_row(struct search *s, const struct row *row, uint64_t next)
 	s->is_found = true;
 }
 
-static void run_extended(struct search *s, struct program *p, struct row *row, struct row *last)
+static void run_extended(struct line_search *s, struct line_program *p, struct line_row *row,
+			 struct line_row *last)
 {
 	uint64_t length = read_leb(&p->r, false);
 	const uint8_t *start = p->r.at;
@@ -184,20 +185,20 @@ static void run_extended(struct search *s, struct program *p, struct row *row, s
 		set_address(s, p, start + 1, address, row);
 	} else if (op == END_SEQUENCE) {
 		check_row(s, last, row->address);
-		*row = (struct row){.file = 1, .line = 1};
-		*last = (struct row){0};
+		*row = (struct line_row){.file = 1, .line = 1};
+		*last = (struct line_row){0};
 	}
 	p->r.at = start + length;
 }
 
-static void add_row(struct search *s, const struct row *row, struct row *last)
+static void add_row(struct line_search *s, const struct line_row *row, struct line_row *last)
 {
 	check_row(s, last, row->address);
 	*last = *row;
 }
 
-static void run_standard(struct search *s, struct program *p, uint8_t op, struct row *row,
-			 struct row *last)
+static void run_standard(struct line_search *s, struct line_program *p, uint8_t op,
+			 struct line_row *row, struct line_row *last)
 {
 	switch (op) {
 	case COPY:
@@ -224,9 +225,9 @@ static void run_standard(struct search *s, struct program *p, uint8_t op, struct
 	}
 }
 
-static void run_program(struct search *s, struct program *p)
+static void run_program(struct line_search *s, struct line_program *p)
 {
-	struct row row = {.file = 1, .line = 1}, last = {0};
+	struct line_row row = {.file = 1, .line = 1}, last = {0};
 
 	while (p->r.at < p->r.end && !p->r.broken && !s->is_found) {
 		uint8_t op = (uint8_t)read_fixed(&p->r, 1);
@@ -245,7 +246,7 @@ static void run_program(struct search *s, struct program *p)
 }
 
 /* Sets the file's name and folder by their numbers in the header, which count from 1. */
-static void name_file(struct program *p, uint32_t number, struct nvs_cubin_line *line)
+static void name_file(struct line_program *p, uint32_t number, struct nvs_cubin_line *line)
 {
 	const char *name = "";
 	uint64_t folder = 0;
@@ -270,16 +271,16 @@ static void name_file(struct program *p, uint32_t number, struct nvs_cubin_line 
 bool nvs_cubin_line(const struct nvs_cubin *cubin, uint32_t section, uint64_t offset,
 		    struct nvs_cubin_line *line)
 {
-	struct search s = {.cubin = cubin, .section = section, .offset = offset};
+	struct line_search s = {.cubin = cubin, .section = section, .offset = offset};
 	struct nvs_cubin_section lines;
-	struct program p;
-	struct reader r;
+	struct line_program p;
+	struct line_reader r;
 
 	*line = (struct nvs_cubin_line){"", "", 0};
 	if (!nvs_cubin_section_named(cubin, ".debug_line", &lines) || !lines.data ||
 	    !nvs_cubin_section_named(cubin, ".rela.debug_line", &s.relocations))
 		return false;
-	r = (struct reader){lines.data, lines.data + lines.size, false};
+	r = (struct line_reader){lines.data, lines.data + lines.size, false};
 	while (r.at < r.end && !s.is_found && read_header(&r, lines.data, &p))
 		run_program(&s, &p);
 	if (!s.is_found)

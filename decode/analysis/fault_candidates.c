@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/compare.h"
+#include "decode/calls/executable_graphs.h"
 #include "decode/calls/semaphore_pairs.h"
-#include "decode/gpu/class.h"
 #include "decode/analysis/faults.h"
 
 #define MAX_WORDS 64u /* of a grid's parameters that are looked up */
@@ -179,7 +179,7 @@ static bool contains(struct nvs_faults *f, const struct nvs_kernel_codes *codes,
 {
 	const struct nvs_fault_grid *g = nvs_fault_grid_at(u, index);
 	const char *name = nvs_fault_kernel(f, u, index);
-	const struct nvs_kernel_code *code = name ? nvs_kernel_codes_find(codes, name) : NULL;
+	const struct nvs_named_code *code = name ? nvs_kernel_codes_find(codes, name) : NULL;
 
 	*sized = code;
 	if (!g->program || pc < g->program)

@@ -15,14 +15,14 @@
 #define MAX_PAGES 256u /* of semaphores */
 #define BLOCK_PAGES 64u /* that the recorder writes of one block of 2 MiB */
 
-struct program {
+struct fault_program {
 	uint64_t address; /* its key */
 	const char *kernel; /* mangled; NULL: unknown, or several */
 	bool several;
 	bool ran; /* a launch of it has ended */
 };
 
-struct page {
+struct fault_page {
 	uint64_t address; /* its key */
 	uint8_t bytes[4096];
 };
@@ -49,9 +49,9 @@ bool nvs_is_fault_result(uint32_t result)
 
 /* ---- submissions ---- */
 
-static struct program *get_program(struct nvs_faults *f, uint64_t address)
+static struct fault_program *get_program(struct nvs_faults *f, uint64_t address)
 {
-	struct program *p = address ? nvs_rows_find(&f->programs, &address) : NULL;
+	struct fault_program *p = address ? nvs_rows_find(&f->programs, &address) : NULL;
 
 	if (!p && address && nvs_budget_allows(sizeof(*p)))
 		p = nvs_rows_at(&f->programs, &address);
@@ -61,7 +61,7 @@ static struct program *get_program(struct nvs_faults *f, uint64_t address)
 void nvs_fault_note_ran(struct nvs_faults *f, const struct nvs_fault_work *work)
 {
 	for (uint32_t i = 0; work && i < work->ngrids; i++) {
-		struct program *p = get_program(f, work->grids[i].program);
+		struct fault_program *p = get_program(f, work->grids[i].program);
 
 		if (p)
 			f->ran = p->ran = true;
@@ -166,7 +166,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 
 void nvs_fault_name_program(struct nvs_faults *f, uint64_t address, const char *kernel)
 {
-	struct program *p = get_program(f, address);
+	struct fault_program *p = get_program(f, address);
 
 	if (!p)
 		return;
@@ -334,7 +334,7 @@ static int note_states(struct nvs_faults *f, const struct nvs_rec_sm_error *rec)
 
 static int note_memory(struct nvs_faults *f, const struct nvs_rec_fault_memory *rec)
 {
-	struct page *p = nvs_rows_find(&f->pages, &rec->address);
+	struct fault_page *p = nvs_rows_find(&f->pages, &rec->address);
 
 	if (!p && f->pages.n < MAX_PAGES)
 		p = nvs_rows_at(&f->pages, &rec->address);
@@ -370,8 +370,8 @@ void nvs_faults_begin(struct nvs_faults *f, struct nvs_source *s, struct nvs_pas
 	f->work.keeps_freed = true;
 	f->work.detach = free_work;
 	f->inner = *reader;
-	f->programs = NVS_ROWS(struct program, address);
-	f->pages = NVS_ROWS(struct page, address);
+	f->programs = NVS_ROWS(struct fault_program, address);
+	f->pages = NVS_ROWS(struct fault_page, address);
 	nvs_allocs_begin(&f->allocs, s);
 	f->allocs.ranges = &f->ranges;
 	reader->op = on_op;
@@ -474,14 +474,14 @@ static bool is_zero_page(const struct nvs_faults *f, uint64_t base)
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < f->pages.n; i++)
-		n += ((const struct page *)f->pages.row[i])->address >> 21 == base >> 21;
+		n += ((const struct fault_page *)f->pages.row[i])->address >> 21 == base >> 21;
 	return n && n < BLOCK_PAGES;
 }
 
 bool nvs_fault_read_memory(const struct nvs_faults *f, uint64_t address, uint32_t *value)
 {
 	uint64_t base = address & ~4095ull;
-	const struct page *p = nvs_rows_find(&f->pages, &base);
+	const struct fault_page *p = nvs_rows_find(&f->pages, &base);
 
 	*value = 0;
 	/* Pages of zeros are not recorded. */
@@ -494,14 +494,14 @@ bool nvs_fault_read_memory(const struct nvs_faults *f, uint64_t address, uint32_
 
 const char *nvs_fault_program_name(const struct nvs_faults *f, uint64_t address)
 {
-	const struct program *p = address ? nvs_rows_find(&f->programs, &address) : NULL;
+	const struct fault_program *p = address ? nvs_rows_find(&f->programs, &address) : NULL;
 
 	return p && !p->several ? p->kernel : NULL;
 }
 
 bool nvs_fault_program_ran(const struct nvs_faults *f, uint64_t address)
 {
-	const struct program *p = address ? nvs_rows_find(&f->programs, &address) : NULL;
+	const struct fault_program *p = address ? nvs_rows_find(&f->programs, &address) : NULL;
 
 	return p && p->ran;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/calls/images.h"
+#include "decode/calls/pass.h"
 #include "decode/analysis/kernel_code.h"
 
 /* Limit on unpacked bytes, relative to the image: the input is untrusted. */
@@ -32,20 +33,20 @@ static const struct nvs_sass_memory memory = {.get = get_memory, .put = free_mem
 int nvs_kernel_codes_want(struct nvs_kernel_codes *k, const char *name)
 {
 	uint64_t key = nvs_hash64(name, strlen(name));
-	struct nvs_kernel_code *row;
+	struct nvs_named_code *row;
 
 	if (!k->rows.size)
-		k->rows = NVS_ROWS(struct nvs_kernel_code, key);
+		k->rows = NVS_ROWS(struct nvs_named_code, key);
 	row = nvs_rows_at(&k->rows, &key);
 	if (row && !row->name)
 		row->name = strdup(name);
 	return row && row->name ? 0 : -ENOMEM;
 }
 
-static struct nvs_kernel_code *find_row(const struct nvs_kernel_codes *k, const char *name)
+static struct nvs_named_code *find_row(const struct nvs_kernel_codes *k, const char *name)
 {
 	uint64_t key = nvs_hash64(name, strlen(name));
-	struct nvs_kernel_code *row = k->rows.size ? nvs_rows_find(&k->rows, &key) : NULL;
+	struct nvs_named_code *row = k->rows.size ? nvs_rows_find(&k->rows, &key) : NULL;
 
 	return row && !strcmp(row->name, name) ? row : NULL;
 }
@@ -53,7 +54,7 @@ static struct nvs_kernel_code *find_row(const struct nvs_kernel_codes *k, const 
 /* ---- one cubin ---- */
 
 /* Sets the code of ROW, unless another image has different code for the same name. */
-static bool set_code(struct nvs_kernel_code *row, const struct nvs_cubin *cubin,
+static bool set_code(struct nvs_named_code *row, const struct nvs_cubin *cubin,
 		     const struct nvs_cubin_function *f)
 {
 	struct nvs_cubin_section s;
@@ -87,9 +88,9 @@ static int add_cubin(struct nvs_kernel_codes *k, const void *data, size_t size)
 	if (!r)
 		r = nvs_cubin_functions(&kept->cubin, &memory, &all);
 	for (uint32_t i = 0; i < all.n && !r; i++) {
-		struct nvs_kernel_code *row = all.function[i].kernel
-						      ? find_row(k, all.function[i].name)
-						      : NULL;
+		struct nvs_named_code *row = all.function[i].kernel
+						     ? find_row(k, all.function[i].name)
+						     : NULL;
 
 		used |= row && set_code(row, &kept->cubin, all.function + i);
 	}
@@ -186,17 +187,17 @@ int nvs_kernel_codes_read(struct nvs_kernel_codes *k, struct nvs_source *s, uint
 	return r;
 }
 
-const struct nvs_kernel_code *nvs_kernel_codes_find(const struct nvs_kernel_codes *k,
-						    const char *name)
+const struct nvs_named_code *nvs_kernel_codes_find(const struct nvs_kernel_codes *k,
+						   const char *name)
 {
-	const struct nvs_kernel_code *row = find_row(k, name);
+	const struct nvs_named_code *row = find_row(k, name);
 
 	return row && row->cubin && !row->several ? row : NULL;
 }
 
 static void free_row(void *row)
 {
-	free(((struct nvs_kernel_code *)row)->name);
+	free(((struct nvs_named_code *)row)->name);
 }
 
 void nvs_kernel_codes_free(struct nvs_kernel_codes *k)

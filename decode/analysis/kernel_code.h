@@ -8,7 +8,7 @@
 #include "decode/query/source.h"
 #include "sass/sass.h"
 
-struct nvs_kernel_code {
+struct nvs_named_code {
 	uint64_t key; /* hash of NAME */
 	char *name; /* mangled */
 	const struct nvs_cubin *cubin; /* NULL: not in the trace, or several that differ */
@@ -20,7 +20,7 @@ struct nvs_kernel_code {
 };
 
 struct nvs_kernel_codes {
-	struct nvs_rows rows; /* struct nvs_kernel_code */
+	struct nvs_rows rows; /* struct nvs_named_code */
 	struct kept_cubin *kept;
 	uint32_t arch; /* 90 */
 	struct nvs_images *images;
@@ -32,8 +32,8 @@ int nvs_kernel_codes_want(struct nvs_kernel_codes *k, const char *name);
  * or -errno. */
 int nvs_kernel_codes_read(struct nvs_kernel_codes *k, struct nvs_source *s, uint32_t compute_class);
 /* Returns NULL unless the trace has the code. */
-const struct nvs_kernel_code *nvs_kernel_codes_find(const struct nvs_kernel_codes *k,
-						    const char *name);
+const struct nvs_named_code *nvs_kernel_codes_find(const struct nvs_kernel_codes *k,
+						   const char *name);
 void nvs_kernel_codes_free(struct nvs_kernel_codes *k);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/grow.h"
+#include "decode/calls/executable_graphs.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/calls/semaphore_pairs.h"

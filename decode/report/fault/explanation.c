@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/analysis/memory_ranges.h"
+#include "decode/analysis/unfinished_work.h"
+#include "decode/calls/roles.h"
 #include "decode/cli/fault_names.h"
 #include "decode/cli/sentence.h"
 #include "decode/report/core/trace_columns.h"

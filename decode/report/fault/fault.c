@@ -5,11 +5,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/analysis/kernel_code.h"
+#include "decode/analysis/unfinished_work.h"
 #include "decode/cli/fault_names.h"
 #include "decode/cli/sentence.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/fault/fault.h"
 #include "decode/trace/stream.h"
+#include "sass/sass.h"
 
 struct fault_row {
 	const struct nvs_source *source;
@@ -24,7 +27,7 @@ struct fault_row {
 
 /* ---- the instruction ---- */
 
-static void name_instruction(const struct nvs_kernel_code *code, uint64_t offset,
+static void name_instruction(const struct nvs_named_code *code, uint64_t offset,
 			     struct nvs_fault_instruction *insn)
 {
 	enum nvs_sass_form form = nvs_sass_form(code->cubin->arch);
@@ -48,8 +51,8 @@ void nvs_fault_find_instruction(struct nvs_fault_trace *t, const struct nvs_faul
 {
 	const struct nvs_fault_grid *g = nvs_fault_grid_at(c->u, c->first);
 	const char *kernel = nvs_fault_kernel(&t->faults, c->u, c->first);
-	const struct nvs_kernel_code *code = kernel ? nvs_kernel_codes_find(&t->codes, kernel)
-						    : NULL;
+	const struct nvs_named_code *code = kernel ? nvs_kernel_codes_find(&t->codes, kernel)
+						   : NULL;
 
 	*insn = (struct nvs_fault_instruction){0};
 	if (!c->matches || !g)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/analysis/kernel_code.h"
 #include "decode/base/compare.h"
 #include "decode/base/grow.h"
 #include "decode/calls/bracket_times.h"

@@ -95,7 +95,7 @@ $(PUBLIC)/libnvsnoop-decode.a: $(DECODE_OBJ)
 	    $(OBJCOPY) --localize-hidden $(@:.a=.o) && $(AR) rcs $@ $(@:.a=.o)
 
 # Programs that make traces for tests, and the libraries in their call stacks.
-GOLDEN = $(addprefix $(BUILD)/tests/golden/,mkanswers mkcases mkcalls mkcounts mkfindings mkgolden mkranks mkring mkwork) \
+GOLDEN = $(addprefix $(BUILD)/tests/golden/,mkanswers mkcases mkcalls mkcounts mkfaults mkfindings mkgolden mkranks mkring mkwork) \
          $(BUILD)/tests/golden/fake/libcuda.so.1 $(BUILD)/tests/golden/fake/libcudart.so.13
 TEST_DEPS += $(GOLDEN)
 

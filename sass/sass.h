@@ -232,6 +232,19 @@ int nvs_cubin_functions(const struct nvs_cubin *cubin, const struct nvs_sass_mem
 void nvs_cubin_functions_free(struct nvs_cubin_functions *functions,
 			      const struct nvs_sass_memory *memory);
 
+/* ---- line.c: lines of the source ---- */
+
+struct nvs_cubin_line {
+	const char *file, *folder; /* as the compiler was given them; "": unknown */
+	uint32_t line;
+};
+
+/* The source line of the instruction at OFFSET in a section of code. Returns false if the cubin has
+ * no such line: it was not compiled with -lineinfo, or is linked. Takes time linear in the lines.
+ */
+bool nvs_cubin_line(const struct nvs_cubin *cubin, uint32_t section, uint64_t offset,
+		    struct nvs_cubin_line *line);
+
 /* ---- insn.c: one instruction ---- */
 
 /* Instruction format of an architecture: the width of instructions and how they are controlled. */
@@ -334,6 +347,8 @@ struct nvs_sass_insn_use {
 
 void nvs_sass_insn_use(const struct nvs_sass_insn *insn, enum nvs_sass_form form,
 		       struct nvs_sass_insn_use *use);
+/* Mnemonic of an instruction without its operands: "STG"; NULL: unknown. For Volta and newer. */
+const char *nvs_sass_insn_name(const struct nvs_sass_insn *insn);
 
 /*
  * Registers in the three source operands of an instruction, to which the reuse bits apply;

@@ -52,208 +52,209 @@ struct opcode_use {
 	uint16_t op; /* without the form */
 	uint8_t d, a, b, c; /* enum width */
 	uint16_t flags;
+	const char *name; /* mnemonic, without what modifies it; NULL: depends on more than OP */
 };
 
 /* By opcode. */
 static const struct opcode_use rows[] = {
-	{0x001, NO, NO, NO, NO, 0}, /* PMTRIG */
-	{0x002, ONE, NO, ONE, NO, 0}, /* MOV */
-	{0x003, ONE, ONE, NO, NO, 0}, /* P2R */
-	{0x004, NO, ONE, NO, NO, PARTLY}, /* R2P */
-	{0x005, TWO, NO, NO, NO, 0}, /* CS2R */
-	{0x006, ONE, NO, NO, NO, W81 | R87}, /* VOTE */
-	{0x007, ONE, ONE, ONE, NO, R87}, /* SEL */
-	{0x008, ONE, ONE, ONE, NO, R87}, /* FSEL */
-	{0x009, ONE, ONE, ONE, NO, R87}, /* FMNMX */
-	{0x00a, ONE, ONE, ONE, NO, R87}, /* FSET */
-	{0x00b, NO, ONE, ONE, NO, WW | R87}, /* FSETP */
-	{0x00c, NO, ONE, ONE, NO, WW | R87 | R68}, /* ISETP */
-	{0x00f, ONE, ONE, ONE, ONE, WW | R87 | R77 | PARTLY}, /* VIMNMX3 */
-	{0x010, ONE, ONE, ONE, ONE, WW | R87 | R77}, /* IADD3 */
-	{0x011, ONE, ONE, ONE, ONE, W81 | R87}, /* LEA */
-	{0x012, ONE, ONE, ONE, ONE, W81 | R87}, /* LOP3 */
-	{0x013, ONE, NO, ONE, NO, 0}, /* IABS */
-	{0x014, ONE, ONE, ONE, ONE, 0}, /* VABSDIFF */
-	{0x015, ONE, ONE, ONE, ONE, 0}, /* VABSDIFF4 */
-	{0x016, ONE, ONE, ONE, ONE, 0}, /* PRMT */
-	{0x017, ONE, ONE, ONE, NO, R87}, /* IMNMX */
-	{0x019, ONE, ONE, ONE, ONE, 0}, /* SHF */
-	{0x01a, ONE, ONE, ONE, NO, 0}, /* SGXT */
-	{0x01b, ONE, ONE, ONE, NO, 0}, /* BMSK */
-	{0x01c, NO, NO, NO, NO, WW | R87 | R77 | R68}, /* PLOP3 */
-	{0x01f, ONE, ONE, ONE, ONE,
-	 WW | R87 | R77 | PARTLY}, /* clipped sums: add.sat, mad.hi.sat */
-	{0x020, ONE, ONE, ONE, NO, 0}, /* FMUL */
-	{0x021, ONE, ONE, ONE, NO, 0}, /* FADD */
-	{0x022, ONE, ONE, ONE, NO, R87}, /* FSWZADD */
-	{0x023, ONE, ONE, ONE, ONE, 0}, /* FFMA */
-	{0x024, ONE, ONE, ONE, ONE, W81 | R87}, /* IMAD */
-	{0x025, TWO, ONE, ONE, TWO, W81 | R87}, /* IMAD.WIDE */
-	{0x026, ONE, ONE, ONE, ONE, 0}, /* IDP */
-	{0x027, ONE, ONE, ONE, TWO, W81 | R87}, /* IMAD.HI */
-	{0x028, TWO, TWO, TWO, NO, 0}, /* DMUL */
-	{0x029, TWO, TWO, NO, TWO, 0}, /* DADD */
-	{0x02a, NO, TWO, TWO, NO, WW | R87}, /* DSETP */
-	{0x02b, TWO, TWO, TWO, TWO, 0}, /* DFMA */
-	{0x02d, NO, NO, NO, NO, 0}, /* PREEXIT */
-	{0x02e, NO, NO, NO, NO, 0}, /* ACQBULK */
-	{0x02f, ONE, NO, NO, NO, W81 | R87 | D_UNIFORM}, /* ELECT */
-	{0x030, ONE, ONE, ONE, NO, PARTLY}, /* HADD2 */
-	{0x031, ONE, ONE, ONE, ONE, PARTLY}, /* HFMA2 */
-	{0x032, ONE, ONE, ONE, NO, PARTLY}, /* HMUL2 */
-	{0x033, ONE, ONE, ONE, NO, R87}, /* HSET2 */
-	{0x034, NO, ONE, ONE, NO, WW | R87}, /* HSETP2 */
-	{0x035, ONE, ONE, ONE, ONE, PARTLY}, /* HFMA2.MMA */
-	{0x036, ONE, ONE, ONE, NO, 0}, /* VIADD */
-	{0x037, FOUR, FOUR, TWO, FOUR, PARTLY}, /* IMMA */
-	{0x038, ONE, NO, TWO, NO, PARTLY}, /* I2I */
-	{0x039, ONE, ONE, ONE, ONE, 0}, /* I2IP */
-	{0x03a, ONE, ONE, NO, NO, 0}, /* MOVM */
-	{0x03b, MATRICES, ONE, NO, NO, FIXED | UR32}, /* LDSM */
-	{0x03c, SUMS, FOUR, TWO, SUMS, 0}, /* HMMA */
-	{0x03d, FOUR, FOUR, TWO, FOUR, PARTLY}, /* BMMA */
-	{0x03e, ONE, ONE, ONE, ONE, 0}, /* F2FP */
-	{0x03f, EIGHT, SIXTEEN, EIGHT, EIGHT, PARTLY}, /* DMMA */
-	{0x040, ONE, ONE, ONE, NO, R87}, /* HMNMX2 */
-	{0x043, ONE, ONE, ONE, ONE, 0}, /* F2IP */
-	{0x044, NO, ONE, MATRICES, NO, FIXED | UR64}, /* STSM */
-	{0x045, ONE, NO, ONE, NO, 0}, /* I2FP */
-	{0x046, ONE, ONE, ONE, ONE, WW | R87 | PARTLY}, /* VIADDMNMX */
-	{0x048, ONE, ONE, ONE, NO, WW | R87 | PARTLY}, /* VIMNMX */
-	{0x07a, FOUR, FOUR, FOUR, FOUR, PARTLY}, /* QMMA */
-	{0x082, ONE, NO, ONE, NO, UNIFORM}, /* UMOV */
-	{0x083, ONE, ONE, NO, NO, UNIFORM}, /* UP2UR */
-	{0x084, NO, ONE, NO, NO, UNIFORM | PARTLY}, /* UR2UP */
-	{0x086, ONE, NO, NO, NO, W81 | R87 | UNIFORM | ANY_PREDICATE}, /* VOTEU */
-	{0x087, ONE, ONE, ONE, NO, R87 | UNIFORM}, /* USEL */
-	{0x08c, NO, ONE, ONE, NO, WW | R87 | R68 | UNIFORM}, /* UISETP */
-	{0x090, ONE, ONE, ONE, ONE, WW | R87 | R77 | UNIFORM}, /* UIADD3 */
-	{0x091, ONE, ONE, ONE, ONE, W81 | R87 | UNIFORM}, /* ULEA */
-	{0x092, ONE, ONE, ONE, ONE, W81 | R87 | UNIFORM}, /* ULOP3 */
-	{0x096, ONE, ONE, ONE, ONE, UNIFORM}, /* UPRMT */
-	{0x097, TWO, TWO, TWO, TWO, WW | R87 | R77 | UNIFORM | PARTLY}, /* UIADD3.64 */
-	{0x099, ONE, ONE, ONE, ONE, UNIFORM}, /* USHF */
-	{0x09a, ONE, ONE, ONE, NO, UNIFORM}, /* USGXT */
-	{0x09b, ONE, ONE, ONE, NO, UNIFORM}, /* UBMSK */
-	{0x09c, NO, NO, NO, NO, WW | R87 | R77 | R68 | UNIFORM}, /* UPLOP3 */
-	{0x0a4, ONE, ONE, ONE, ONE, W81 | R87 | UNIFORM}, /* UIMAD */
-	{0x0a5, TWO, ONE, ONE, TWO, W81 | R87 | UNIFORM}, /* UIMAD.WIDE */
-	{0x0b9, MEMORY, NO, NO, NO, UNIFORM}, /* ULDC */
-	{0x0bb, MEMORY, ONE, NO, NO, UNIFORM}, /* ULDC with a uniform bank */
-	{0x0bd, ONE, NO, ONE, NO, W81 | UNIFORM}, /* UFLO */
-	{0x0be, ONE, NO, ONE, NO, UNIFORM}, /* UBREV */
-	{0x0bf, ONE, NO, ONE, NO, UNIFORM}, /* UPOPC */
-	{0x0ca, ONE, ONE, NO, NO, W81 | D_UNIFORM}, /* R2UR */
-	{0x100, ONE, NO, ONE, NO, W81}, /* FLO */
-	{0x101, ONE, NO, ONE, NO, 0}, /* BREV */
-	{0x102, NO, ONE, ONE, NO, W81}, /* FCHK */
-	{0x104, ONE, NO, ONE, NO, PARTLY}, /* F2F */
-	{0x105, ONE, NO, ONE, NO, PARTLY}, /* F2I */
-	{0x106, ONE, NO, ONE, NO, PARTLY}, /* I2F */
-	{0x107, ONE, NO, ONE, NO, PARTLY}, /* FRND */
-	{0x108, ONE, NO, ONE, NO, PARTLY}, /* MUFU */
-	{0x109, ONE, NO, ONE, NO, 0}, /* POPC */
-	{0x110, TWO, NO, TWO, NO, PARTLY}, /* from here the same for 64 bits */
-	{0x111, TWO, NO, TWO, NO, PARTLY},
-	{0x112, TWO, NO, TWO, NO, PARTLY},
-	{0x113, TWO, NO, TWO, NO, PARTLY},
-	{0x118, NO, NO, NO, NO, 0}, /* NOP */
-	{0x119, ONE, NO, NO, NO, 0}, /* S2R */
-	{0x11a, NO, NO, NO, NO, 0}, /* DEPBAR */
-	{0x11b, NO, NO, NO, NO, 0}, /* ENDCOLLECTIVE */
-	{0x11c, ONE, NO, NO, NO, W81 | PARTLY}, /* B2R */
-	{0x11d, NO, NO, ONE, NO, 0}, /* BAR */
-	{0x141, NO, NO, NO, NO, 0}, /* BSYNC */
-	{0x142, NO, NO, NO, NO, R87}, /* BREAK */
-	{0x143, NO, TWO, NO, NO, 0}, /* CALL.ABS: the callee is not examined */
-	{0x144, NO, TWO, NO, NO, 0}, /* CALL.REL */
-	{0x145, NO, NO, NO, NO, 0}, /* BSSY */
-	{0x146, NO, NO, NO, NO, 0}, /* YIELD */
-	{0x147, NO, NO, NO, NO, R87}, /* BRA */
-	{0x148, NO, NO, NO, NO, 0}, /* WARPSYNC */
-	{0x149, NO, TWO, NO, NO, R87}, /* BRX */
-	{0x14d, NO, NO, NO, NO, R87}, /* EXIT */
-	{0x14e, TWO, NO, NO, NO, 0}, /* LEPC */
-	{0x150, NO, TWO, NO, NO, R87}, /* RET */
-	{0x155, ONE, NO, NO, NO, 0}, /* BMOV, from a barrier */
-	{0x156, NO, NO, ONE, NO, 0}, /* BMOV, to one */
-	{0x158, NO, TWO, NO, NO, R87 | UNIFORM}, /* BRXU */
-	{0x15c, NO, NO, NO, NO, 0}, /* BPT */
-	{0x15d, NO, NO, ONE, NO, 0}, /* NANOSLEEP */
-	{0x160, FOUR, FOUR, FOUR, NO, TEXTURE}, /* TEX */
-	{0x161, FOUR, FOUR, FOUR, NO, TEXTURE},
-	{0x163, FOUR, FOUR, FOUR, NO, TEXTURE}, /* TLD4 */
-	{0x164, FOUR, FOUR, FOUR, NO, TEXTURE},
-	{0x166, FOUR, FOUR, FOUR, NO, TEXTURE}, /* TLD */
-	{0x167, FOUR, FOUR, FOUR, NO, TEXTURE},
-	{0x16c, FOUR, FOUR, FOUR, NO, TEXTURE}, /* TXD */
-	{0x16d, FOUR, FOUR, FOUR, NO, TEXTURE},
-	{0x16f, FOUR, FOUR, NO, NO, TEXTURE}, /* TXQ */
-	{0x170, FOUR, FOUR, NO, NO, TEXTURE},
-	{0x180, MEMORY, TWO, NO, NO, FIXED | UR32}, /* LD */
-	{0x181, MEMORY, TWO, NO, NO, FIXED | UR32}, /* LDG */
-	{0x182, MEMORY, ONE, NO, NO, FIXED | UR32}, /* LDC */
-	{0x183, MEMORY, ONE, NO, NO, FIXED | UR32}, /* LDL */
-	{0x184, MEMORY, ONE, NO, NO, FIXED | UR32}, /* LDS */
-	{0x185, NO, TWO, MEMORY, NO, FIXED | UR64}, /* ST */
-	{0x186, NO, TWO, MEMORY, NO, FIXED | UR64}, /* STG */
-	{0x187, NO, ONE, MEMORY, NO, FIXED | UR64}, /* STL */
-	{0x188, NO, ONE, MEMORY, NO, FIXED | UR64}, /* STS */
-	{0x189, ONE, ONE, NO, NO, W81 | FIXED}, /* SHFL */
-	{0x18a, ATOM, TWO, ATOM, NO, WW | FIXED | UR64 | PARTLY}, /* ATOM */
-	{0x18b, FOUR, TWO, FOUR, FOUR, WW | FIXED | UR64 | PARTLY}, /* ATOM.CAS */
-	{0x18c, TWO, ONE, TWO, NO, FIXED | UR64 | PARTLY}, /* ATOMS */
-	{0x18d, TWO, ONE, TWO, TWO, W81 | FIXED | UR64 | PARTLY}, /* ATOMS.CAS */
-	{0x18e, NO, TWO, ATOM, NO, FIXED | UR64}, /* RED */
-	{0x18f, NO, TWO, NO, NO, FIXED | UR32}, /* CCTL */
-	{0x192, NO, NO, NO, NO, 0}, /* MEMBAR */
-	{0x199, FOUR, FOUR, NO, TWO, W81 | FIXED | PARTLY}, /* SULD */
-	{0x19a, FOUR, FOUR, NO, TWO, W81 | FIXED | PARTLY},
-	{0x19b, NO, FOUR, FOUR, TWO, FIXED}, /* SUST */
-	{0x19c, NO, FOUR, FOUR, TWO, FIXED},
-	{0x19d, NO, FOUR, FOUR, TWO, FIXED},
-	{0x19e, NO, FOUR, FOUR, TWO, FIXED},
-	{0x19f, NO, FOUR, FOUR, TWO, FIXED}, /* SURED */
-	{0x1a0, NO, FOUR, FOUR, TWO, FIXED},
-	{0x1a1, ONE, TWO, NO, NO, W81 | FIXED}, /* MATCH */
-	{0x1a2, ATOM, TWO, ATOM, NO, WW | FIXED | UR64 | PARTLY}, /* ATOM */
-	{0x1a3, ATOM, TWO, ATOM, NO, WW | FIXED | UR32 | UR64 | PARTLY}, /* ATOMG, of floats */
-	{0x1a4, FOUR, TWO, NO, NO, WW | FIXED | UR32 | UR64 | PARTLY}, /* LDGMC */
-	{0x1a5, FOUR, TWO, NO, NO, FIXED | UR32 | UR64 | PARTLY}, /* LDGMC */
-	{0x1a6, NO, TWO, ATOM, NO, FIXED | UR64}, /* REDG */
-	{0x1a7, NO, ONE, TWO, NO, W81 | FIXED | UR64 | PARTLY}, /* SYNCS */
-	{0x1a8, ATOM, TWO, ATOM, NO, WW | FIXED | UR32 | UR64 | PARTLY}, /* ATOMG */
-	{0x1a9, FOUR, TWO, FOUR, FOUR, WW | FIXED | UR32 | PARTLY}, /* ATOMG.CAS */
-	{0x1aa, ONE, TWO, NO, NO, W81 | FIXED | PARTLY}, /* QSPC */
-	{0x1ab, NO, NO, NO, NO, 0}, /* ERRBAR */
-	{0x1ae, ONE, TWO, NO, NO, R87 | FIXED | UR32 | UR64 | READS_D}, /* LDGSTS */
-	{0x1af, NO, NO, NO, NO, 0}, /* LDGDEPBAR */
-	{0x1b0, NO, TWO, NO, NO, FIXED | UR64}, /* ARRIVES */
-	{0x1b1, NO, TWO, NO, NO, FIXED | UR64}, /* SYNCS that ends a barrier */
-	{0x1b2, TWO, ONE, TWO, NO, FIXED | UNIFORM | PARTLY}, /* SYNCS of the warp */
-	{0x1b4, NO, TWO, EIGHT, TWO, FIXED | UNIFORM}, /* UTMALDG */
-	{0x1b5, NO, TWO, EIGHT, NO, FIXED | UNIFORM}, /* UTMASTG */
-	{0x1b6, NO, TWO, EIGHT, NO, FIXED | UNIFORM}, /* UTMAREDG */
-	{0x1b7, NO, NO, NO, NO, UNIFORM}, /* UTMACMDFLUSH */
-	{0x1b8, NO, TWO, EIGHT, TWO, FIXED | UNIFORM}, /* UTMAPF */
-	{0x1b9, NO, TWO, NO, NO, FIXED | UNIFORM}, /* UTMACCTL */
-	{0x1ba, NO, FOUR, FOUR, FOUR, FIXED | UNIFORM}, /* UBLKCP */
-	{0x1bb, NO, FOUR, FOUR, FOUR, FIXED | UNIFORM}, /* UBLKRED */
-	{0x1bc, NO, FOUR, NO, FOUR, FIXED | UNIFORM}, /* UBLKPF */
-	{0x1bd, NO, TWO, FOUR, NO, FIXED | UR64}, /* STAS */
-	{0x1be, NO, TWO, TWO, NO, FIXED | UR64}, /* REDAS */
-	{0x1c2, ONE, ONE, NO, NO, W81 | D_UNIFORM}, /* R2UR */
-	{0x1c3, ONE, NO, NO, NO, D_UNIFORM}, /* S2UR */
-	{0x1c4, ONE, ONE, NO, NO, D_UNIFORM}, /* REDUX */
-	{0x1c5, NO, NO, NO, NO, 0}, /* WARPGROUP */
-	{0x1c6, NO, NO, NO, NO, 0}, /* FENCE */
-	{0x1c7, NO, NO, NO, NO, 0}, /* UCGABAR_ARV, UCGABAR_WAIT */
-	{0x1c8, NO, NO, NO, NO, W81 | UNIFORM | PARTLY}, /* USETMAXREG */
-	{0x1c9, NO, NO, NO, NO, UNIFORM}, /* USETSHMSZ */
-	{0x1f0, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY}, /* HGMMA */
-	{0x1f1, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY}, /* IGMMA */
-	{0x1f2, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY}, /* BGMMA */
-	{0x1f3, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY}, /* QGMMA */
+	{0x001, NO, NO, NO, NO, 0, "PMTRIG"},
+	{0x002, ONE, NO, ONE, NO, 0, "MOV"},
+	{0x003, ONE, ONE, NO, NO, 0, "P2R"},
+	{0x004, NO, ONE, NO, NO, PARTLY, "R2P"},
+	{0x005, TWO, NO, NO, NO, 0, "CS2R"},
+	{0x006, ONE, NO, NO, NO, W81 | R87, "VOTE"},
+	{0x007, ONE, ONE, ONE, NO, R87, "SEL"},
+	{0x008, ONE, ONE, ONE, NO, R87, "FSEL"},
+	{0x009, ONE, ONE, ONE, NO, R87, "FMNMX"},
+	{0x00a, ONE, ONE, ONE, NO, R87, "FSET"},
+	{0x00b, NO, ONE, ONE, NO, WW | R87, "FSETP"},
+	{0x00c, NO, ONE, ONE, NO, WW | R87 | R68, "ISETP"},
+	{0x00f, ONE, ONE, ONE, ONE, WW | R87 | R77 | PARTLY, "VIMNMX3"},
+	{0x010, ONE, ONE, ONE, ONE, WW | R87 | R77, "IADD3"},
+	{0x011, ONE, ONE, ONE, ONE, W81 | R87, "LEA"},
+	{0x012, ONE, ONE, ONE, ONE, W81 | R87, "LOP3"},
+	{0x013, ONE, NO, ONE, NO, 0, "IABS"},
+	{0x014, ONE, ONE, ONE, ONE, 0, "VABSDIFF"},
+	{0x015, ONE, ONE, ONE, ONE, 0, "VABSDIFF4"},
+	{0x016, ONE, ONE, ONE, ONE, 0, "PRMT"},
+	{0x017, ONE, ONE, ONE, NO, R87, "IMNMX"},
+	{0x019, ONE, ONE, ONE, ONE, 0, "SHF"},
+	{0x01a, ONE, ONE, ONE, NO, 0, "SGXT"},
+	{0x01b, ONE, ONE, ONE, NO, 0, "BMSK"},
+	{0x01c, NO, NO, NO, NO, WW | R87 | R77 | R68, "PLOP3"},
+	{0x01f, ONE, ONE, ONE, ONE, WW | R87 | R77 | PARTLY,
+	 NULL}, /* clipped sums: add.sat, mad.hi.sat */
+	{0x020, ONE, ONE, ONE, NO, 0, "FMUL"},
+	{0x021, ONE, ONE, ONE, NO, 0, "FADD"},
+	{0x022, ONE, ONE, ONE, NO, R87, "FSWZADD"},
+	{0x023, ONE, ONE, ONE, ONE, 0, "FFMA"},
+	{0x024, ONE, ONE, ONE, ONE, W81 | R87, "IMAD"},
+	{0x025, TWO, ONE, ONE, TWO, W81 | R87, "IMAD.WIDE"},
+	{0x026, ONE, ONE, ONE, ONE, 0, "IDP"},
+	{0x027, ONE, ONE, ONE, TWO, W81 | R87, "IMAD.HI"},
+	{0x028, TWO, TWO, TWO, NO, 0, "DMUL"},
+	{0x029, TWO, TWO, NO, TWO, 0, "DADD"},
+	{0x02a, NO, TWO, TWO, NO, WW | R87, "DSETP"},
+	{0x02b, TWO, TWO, TWO, TWO, 0, "DFMA"},
+	{0x02d, NO, NO, NO, NO, 0, "PREEXIT"},
+	{0x02e, NO, NO, NO, NO, 0, "ACQBULK"},
+	{0x02f, ONE, NO, NO, NO, W81 | R87 | D_UNIFORM, "ELECT"},
+	{0x030, ONE, ONE, ONE, NO, PARTLY, "HADD2"},
+	{0x031, ONE, ONE, ONE, ONE, PARTLY, "HFMA2"},
+	{0x032, ONE, ONE, ONE, NO, PARTLY, "HMUL2"},
+	{0x033, ONE, ONE, ONE, NO, R87, "HSET2"},
+	{0x034, NO, ONE, ONE, NO, WW | R87, "HSETP2"},
+	{0x035, ONE, ONE, ONE, ONE, PARTLY, "HFMA2.MMA"},
+	{0x036, ONE, ONE, ONE, NO, 0, "VIADD"},
+	{0x037, FOUR, FOUR, TWO, FOUR, PARTLY, "IMMA"},
+	{0x038, ONE, NO, TWO, NO, PARTLY, "I2I"},
+	{0x039, ONE, ONE, ONE, ONE, 0, "I2IP"},
+	{0x03a, ONE, ONE, NO, NO, 0, "MOVM"},
+	{0x03b, MATRICES, ONE, NO, NO, FIXED | UR32, "LDSM"},
+	{0x03c, SUMS, FOUR, TWO, SUMS, 0, "HMMA"},
+	{0x03d, FOUR, FOUR, TWO, FOUR, PARTLY, "BMMA"},
+	{0x03e, ONE, ONE, ONE, ONE, 0, "F2FP"},
+	{0x03f, EIGHT, SIXTEEN, EIGHT, EIGHT, PARTLY, "DMMA"},
+	{0x040, ONE, ONE, ONE, NO, R87, "HMNMX2"},
+	{0x043, ONE, ONE, ONE, ONE, 0, "F2IP"},
+	{0x044, NO, ONE, MATRICES, NO, FIXED | UR64, "STSM"},
+	{0x045, ONE, NO, ONE, NO, 0, "I2FP"},
+	{0x046, ONE, ONE, ONE, ONE, WW | R87 | PARTLY, "VIADDMNMX"},
+	{0x048, ONE, ONE, ONE, NO, WW | R87 | PARTLY, "VIMNMX"},
+	{0x07a, FOUR, FOUR, FOUR, FOUR, PARTLY, "QMMA"},
+	{0x082, ONE, NO, ONE, NO, UNIFORM, "UMOV"},
+	{0x083, ONE, ONE, NO, NO, UNIFORM, "UP2UR"},
+	{0x084, NO, ONE, NO, NO, UNIFORM | PARTLY, "UR2UP"},
+	{0x086, ONE, NO, NO, NO, W81 | R87 | UNIFORM | ANY_PREDICATE, "VOTEU"},
+	{0x087, ONE, ONE, ONE, NO, R87 | UNIFORM, "USEL"},
+	{0x08c, NO, ONE, ONE, NO, WW | R87 | R68 | UNIFORM, "UISETP"},
+	{0x090, ONE, ONE, ONE, ONE, WW | R87 | R77 | UNIFORM, "UIADD3"},
+	{0x091, ONE, ONE, ONE, ONE, W81 | R87 | UNIFORM, "ULEA"},
+	{0x092, ONE, ONE, ONE, ONE, W81 | R87 | UNIFORM, "ULOP3"},
+	{0x096, ONE, ONE, ONE, ONE, UNIFORM, "UPRMT"},
+	{0x097, TWO, TWO, TWO, TWO, WW | R87 | R77 | UNIFORM | PARTLY, "UIADD3.64"},
+	{0x099, ONE, ONE, ONE, ONE, UNIFORM, "USHF"},
+	{0x09a, ONE, ONE, ONE, NO, UNIFORM, "USGXT"},
+	{0x09b, ONE, ONE, ONE, NO, UNIFORM, "UBMSK"},
+	{0x09c, NO, NO, NO, NO, WW | R87 | R77 | R68 | UNIFORM, "UPLOP3"},
+	{0x0a4, ONE, ONE, ONE, ONE, W81 | R87 | UNIFORM, "UIMAD"},
+	{0x0a5, TWO, ONE, ONE, TWO, W81 | R87 | UNIFORM, "UIMAD.WIDE"},
+	{0x0b9, MEMORY, NO, NO, NO, UNIFORM, "ULDC"},
+	{0x0bb, MEMORY, ONE, NO, NO, UNIFORM, "ULDC"}, /* with a uniform bank */
+	{0x0bd, ONE, NO, ONE, NO, W81 | UNIFORM, "UFLO"},
+	{0x0be, ONE, NO, ONE, NO, UNIFORM, "UBREV"},
+	{0x0bf, ONE, NO, ONE, NO, UNIFORM, "UPOPC"},
+	{0x0ca, ONE, ONE, NO, NO, W81 | D_UNIFORM, "R2UR"},
+	{0x100, ONE, NO, ONE, NO, W81, "FLO"},
+	{0x101, ONE, NO, ONE, NO, 0, "BREV"},
+	{0x102, NO, ONE, ONE, NO, W81, "FCHK"},
+	{0x104, ONE, NO, ONE, NO, PARTLY, "F2F"},
+	{0x105, ONE, NO, ONE, NO, PARTLY, "F2I"},
+	{0x106, ONE, NO, ONE, NO, PARTLY, "I2F"},
+	{0x107, ONE, NO, ONE, NO, PARTLY, "FRND"},
+	{0x108, ONE, NO, ONE, NO, PARTLY, "MUFU"},
+	{0x109, ONE, NO, ONE, NO, 0, "POPC"},
+	{0x110, TWO, NO, TWO, NO, PARTLY, NULL}, /* from here the same for 64 bits */
+	{0x111, TWO, NO, TWO, NO, PARTLY, NULL},
+	{0x112, TWO, NO, TWO, NO, PARTLY, NULL},
+	{0x113, TWO, NO, TWO, NO, PARTLY, NULL},
+	{0x118, NO, NO, NO, NO, 0, "NOP"},
+	{0x119, ONE, NO, NO, NO, 0, "S2R"},
+	{0x11a, NO, NO, NO, NO, 0, "DEPBAR"},
+	{0x11b, NO, NO, NO, NO, 0, "ENDCOLLECTIVE"},
+	{0x11c, ONE, NO, NO, NO, W81 | PARTLY, "B2R"},
+	{0x11d, NO, NO, ONE, NO, 0, "BAR"},
+	{0x141, NO, NO, NO, NO, 0, "BSYNC"},
+	{0x142, NO, NO, NO, NO, R87, "BREAK"},
+	{0x143, NO, TWO, NO, NO, 0, "CALL.ABS"}, /* the callee is not examined */
+	{0x144, NO, TWO, NO, NO, 0, "CALL.REL"},
+	{0x145, NO, NO, NO, NO, 0, "BSSY"},
+	{0x146, NO, NO, NO, NO, 0, "YIELD"},
+	{0x147, NO, NO, NO, NO, R87, "BRA"},
+	{0x148, NO, NO, NO, NO, 0, "WARPSYNC"},
+	{0x149, NO, TWO, NO, NO, R87, "BRX"},
+	{0x14d, NO, NO, NO, NO, R87, "EXIT"},
+	{0x14e, TWO, NO, NO, NO, 0, "LEPC"},
+	{0x150, NO, TWO, NO, NO, R87, "RET"},
+	{0x155, ONE, NO, NO, NO, 0, "BMOV"}, /* from a barrier */
+	{0x156, NO, NO, ONE, NO, 0, "BMOV"}, /* to one */
+	{0x158, NO, TWO, NO, NO, R87 | UNIFORM, "BRXU"},
+	{0x15c, NO, NO, NO, NO, 0, "BPT"},
+	{0x15d, NO, NO, ONE, NO, 0, "NANOSLEEP"},
+	{0x160, FOUR, FOUR, FOUR, NO, TEXTURE, "TEX"},
+	{0x161, FOUR, FOUR, FOUR, NO, TEXTURE, NULL},
+	{0x163, FOUR, FOUR, FOUR, NO, TEXTURE, "TLD4"},
+	{0x164, FOUR, FOUR, FOUR, NO, TEXTURE, NULL},
+	{0x166, FOUR, FOUR, FOUR, NO, TEXTURE, "TLD"},
+	{0x167, FOUR, FOUR, FOUR, NO, TEXTURE, NULL},
+	{0x16c, FOUR, FOUR, FOUR, NO, TEXTURE, "TXD"},
+	{0x16d, FOUR, FOUR, FOUR, NO, TEXTURE, NULL},
+	{0x16f, FOUR, FOUR, NO, NO, TEXTURE, "TXQ"},
+	{0x170, FOUR, FOUR, NO, NO, TEXTURE, NULL},
+	{0x180, MEMORY, TWO, NO, NO, FIXED | UR32, "LD"},
+	{0x181, MEMORY, TWO, NO, NO, FIXED | UR32, "LDG"},
+	{0x182, MEMORY, ONE, NO, NO, FIXED | UR32, "LDC"},
+	{0x183, MEMORY, ONE, NO, NO, FIXED | UR32, "LDL"},
+	{0x184, MEMORY, ONE, NO, NO, FIXED | UR32, "LDS"},
+	{0x185, NO, TWO, MEMORY, NO, FIXED | UR64, "ST"},
+	{0x186, NO, TWO, MEMORY, NO, FIXED | UR64, "STG"},
+	{0x187, NO, ONE, MEMORY, NO, FIXED | UR64, "STL"},
+	{0x188, NO, ONE, MEMORY, NO, FIXED | UR64, "STS"},
+	{0x189, ONE, ONE, NO, NO, W81 | FIXED, "SHFL"},
+	{0x18a, ATOM, TWO, ATOM, NO, WW | FIXED | UR64 | PARTLY, "ATOM"},
+	{0x18b, FOUR, TWO, FOUR, FOUR, WW | FIXED | UR64 | PARTLY, "ATOM.CAS"},
+	{0x18c, TWO, ONE, TWO, NO, FIXED | UR64 | PARTLY, "ATOMS"},
+	{0x18d, TWO, ONE, TWO, TWO, W81 | FIXED | UR64 | PARTLY, "ATOMS.CAS"},
+	{0x18e, NO, TWO, ATOM, NO, FIXED | UR64, "RED"},
+	{0x18f, NO, TWO, NO, NO, FIXED | UR32, "CCTL"},
+	{0x192, NO, NO, NO, NO, 0, "MEMBAR"},
+	{0x199, FOUR, FOUR, NO, TWO, W81 | FIXED | PARTLY, "SULD"},
+	{0x19a, FOUR, FOUR, NO, TWO, W81 | FIXED | PARTLY, NULL},
+	{0x19b, NO, FOUR, FOUR, TWO, FIXED, "SUST"},
+	{0x19c, NO, FOUR, FOUR, TWO, FIXED, NULL},
+	{0x19d, NO, FOUR, FOUR, TWO, FIXED, NULL},
+	{0x19e, NO, FOUR, FOUR, TWO, FIXED, NULL},
+	{0x19f, NO, FOUR, FOUR, TWO, FIXED, "SURED"},
+	{0x1a0, NO, FOUR, FOUR, TWO, FIXED, NULL},
+	{0x1a1, ONE, TWO, NO, NO, W81 | FIXED, "MATCH"},
+	{0x1a2, ATOM, TWO, ATOM, NO, WW | FIXED | UR64 | PARTLY, "ATOM"},
+	{0x1a3, ATOM, TWO, ATOM, NO, WW | FIXED | UR32 | UR64 | PARTLY, "ATOMG"}, /* of floats */
+	{0x1a4, FOUR, TWO, NO, NO, WW | FIXED | UR32 | UR64 | PARTLY, "LDGMC"},
+	{0x1a5, FOUR, TWO, NO, NO, FIXED | UR32 | UR64 | PARTLY, "LDGMC"},
+	{0x1a6, NO, TWO, ATOM, NO, FIXED | UR64, "REDG"},
+	{0x1a7, NO, ONE, TWO, NO, W81 | FIXED | UR64 | PARTLY, "SYNCS"},
+	{0x1a8, ATOM, TWO, ATOM, NO, WW | FIXED | UR32 | UR64 | PARTLY, "ATOMG"},
+	{0x1a9, FOUR, TWO, FOUR, FOUR, WW | FIXED | UR32 | PARTLY, "ATOMG.CAS"},
+	{0x1aa, ONE, TWO, NO, NO, W81 | FIXED | PARTLY, "QSPC"},
+	{0x1ab, NO, NO, NO, NO, 0, "ERRBAR"},
+	{0x1ae, ONE, TWO, NO, NO, R87 | FIXED | UR32 | UR64 | READS_D, "LDGSTS"},
+	{0x1af, NO, NO, NO, NO, 0, "LDGDEPBAR"},
+	{0x1b0, NO, TWO, NO, NO, FIXED | UR64, "ARRIVES"},
+	{0x1b1, NO, TWO, NO, NO, FIXED | UR64, "SYNCS"}, /* that ends a barrier */
+	{0x1b2, TWO, ONE, TWO, NO, FIXED | UNIFORM | PARTLY, "SYNCS"}, /* of the warp */
+	{0x1b4, NO, TWO, EIGHT, TWO, FIXED | UNIFORM, "UTMALDG"},
+	{0x1b5, NO, TWO, EIGHT, NO, FIXED | UNIFORM, "UTMASTG"},
+	{0x1b6, NO, TWO, EIGHT, NO, FIXED | UNIFORM, "UTMAREDG"},
+	{0x1b7, NO, NO, NO, NO, UNIFORM, "UTMACMDFLUSH"},
+	{0x1b8, NO, TWO, EIGHT, TWO, FIXED | UNIFORM, "UTMAPF"},
+	{0x1b9, NO, TWO, NO, NO, FIXED | UNIFORM, "UTMACCTL"},
+	{0x1ba, NO, FOUR, FOUR, FOUR, FIXED | UNIFORM, "UBLKCP"},
+	{0x1bb, NO, FOUR, FOUR, FOUR, FIXED | UNIFORM, "UBLKRED"},
+	{0x1bc, NO, FOUR, NO, FOUR, FIXED | UNIFORM, "UBLKPF"},
+	{0x1bd, NO, TWO, FOUR, NO, FIXED | UR64, "STAS"},
+	{0x1be, NO, TWO, TWO, NO, FIXED | UR64, "REDAS"},
+	{0x1c2, ONE, ONE, NO, NO, W81 | D_UNIFORM, "R2UR"},
+	{0x1c3, ONE, NO, NO, NO, D_UNIFORM, "S2UR"},
+	{0x1c4, ONE, ONE, NO, NO, D_UNIFORM, "REDUX"},
+	{0x1c5, NO, NO, NO, NO, 0, "WARPGROUP"},
+	{0x1c6, NO, NO, NO, NO, 0, "FENCE"},
+	{0x1c7, NO, NO, NO, NO, 0, "UCGABAR"},
+	{0x1c8, NO, NO, NO, NO, W81 | UNIFORM | PARTLY, "USETMAXREG"},
+	{0x1c9, NO, NO, NO, NO, UNIFORM, "USETSHMSZ"},
+	{0x1f0, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY, "HGMMA"},
+	{0x1f1, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY, "IGMMA"},
+	{0x1f2, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY, "BGMMA"},
+	{0x1f3, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY, "QGMMA"},
 };
 
 /* Forms of operands: which operand is not a register of a thread. */
@@ -588,4 +589,11 @@ void nvs_sass_insn_sources(const struct nvs_sass_insn *insn, uint8_t source[3])
 		source[1] = (uint8_t)nvs_sass_insn_bits(insn, 64, 8);
 	if (row->c && form != C_VALUE && form != C_CONSTANT && form != C_UNIFORM)
 		source[2] = (uint8_t)nvs_sass_insn_bits(insn, 64, 8);
+}
+
+const char *nvs_sass_insn_name(const struct nvs_sass_insn *insn)
+{
+	const struct opcode_use *row = row_of(nvs_sass_insn_op(insn));
+
+	return row ? row->name : NULL;
 }

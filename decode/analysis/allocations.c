@@ -27,6 +27,7 @@ struct nvs_alloc {
 	uint64_t bytes, begin, end;
 	uint32_t thread, stack;
 	uint32_t refs, maps; /* open handles, and mappings */
+	uint32_t range; /* in nvs_allocs.ranges; 0: none */
 	bool selected, sized;
 };
 
@@ -57,46 +58,6 @@ const char *nvs_alloc_kind_name(enum nvs_alloc_kind kind)
 static bool is_gpu_kind(uint64_t kind)
 {
 	return kind < NVS_ALLOC_MANAGED;
-}
-
-/* ---- over time ---- */
-
-/* Returns the interval of AT. Merges pairs of intervals until AT fits. */
-static uint32_t interval_of(struct nvs_alloc_series *s, uint64_t at)
-{
-	while (at - s->first >= s->width * NVS_ALLOC_TIMES) {
-		for (uint32_t i = 0; 2 * i < s->n; i++) {
-			uint32_t a = 2 * i, b = a + 1 < s->n ? a + 1 : a;
-
-			s->peak[i] = s->peak[a] > s->peak[b] ? s->peak[a] : s->peak[b];
-			s->live[i] = s->live[b];
-		}
-		s->n = (s->n + 1) / 2;
-		s->width *= 2;
-	}
-	return (uint32_t)((at - s->first) / s->width);
-}
-
-/* Sets the bytes held from time AT on to NOW. AT may go back only slightly. */
-static void set_series(struct nvs_alloc_series *s, uint64_t at, uint64_t now)
-{
-	uint32_t i;
-
-	if (!s->width) {
-		s->width = 1 << 16;
-		s->first = at;
-	}
-	at = at < s->first ? s->first : at;
-	/* An absurd time would merge all intervals into one. */
-	i = at - s->first < 1ull << 62 ? interval_of(s, at) : s->n ? s->n - 1 : 0;
-	for (; s->n <= i; s->n++)
-		s->live[s->n] = s->peak[s->n] = s->now;
-	s->now = s->live[i] = now;
-	s->peak[i] = now > s->peak[i] ? now : s->peak[i];
-	if (now > s->max) {
-		s->max = now;
-		s->max_at = at;
-	}
 }
 
 /* ---- places ---- */
@@ -174,7 +135,7 @@ static void count_bytes(struct nvs_allocs *a, const struct nvs_alloc *m, uint64_
 	row->live_bytes += more ? m->bytes : -m->bytes;
 	row->peak = row->live_bytes > row->peak ? row->live_bytes : row->peak;
 	if (is_gpu_kind(row->key.kind))
-		set_series(&a->series, at, a->series.now + (more ? m->bytes : -m->bytes));
+		nvs_alloc_series_set(&a->series, at, a->series.now + (more ? m->bytes : -m->bytes));
 }
 
 static void note_gpu(struct nvs_allocs *a, struct nvs_alloc_row *row, uint64_t address)
@@ -201,6 +162,34 @@ static void unlink_place(struct nvs_alloc *m)
 	m->place = NULL;
 }
 
+/* Adds M, at ADDRESS, to the ranges by address. */
+static void add_range(struct nvs_allocs *a, struct nvs_alloc *m, struct place_key key)
+{
+	const struct nvs_memory_range range = {
+		.address = key.value,
+		.bytes = m->bytes,
+		.kind = (uint32_t)m->row->key.kind,
+		.made = {.api = m->api, .time = m->end, .thread = m->thread, .stack = m->stack}};
+
+	if (a->ranges && (key.space == ADDRESS || key.space == MAPPED) &&
+	    range.kind != NVS_ALLOC_RESERVED)
+		m->range = nvs_memory_ranges_add(a->ranges, &range);
+}
+
+static void end_range(struct nvs_allocs *a, const struct nvs_alloc *m, uint64_t at, bool seen)
+{
+	struct nvs_memory_call by = {.time = at, .stack = NVS_NONE};
+
+	if (!m->range)
+		return;
+	if (seen && a->now) {
+		by.api = a->now->api;
+		by.thread = a->now->thread;
+		by.stack = a->now->stack;
+	}
+	nvs_memory_ranges_end(a->ranges, m->range, &by);
+}
+
 /* Ends M and frees it; WAS is the reason. Its counts remain in its row. */
 static int end_alloc(struct nvs_allocs *a, struct nvs_alloc *m, uint64_t at, int last_end)
 {
@@ -208,6 +197,7 @@ static int end_alloc(struct nvs_allocs *a, struct nvs_alloc *m, uint64_t at, int
 		.key = {m->api, NVS_ALLOC_ENDED, (uint32_t)m->row->key.kind, m->stack, 0}};
 	int r = 0;
 
+	end_range(a, m, at, last_end != NEVER);
 	if (m->place)
 		m->place->last_end = last_end;
 	unlink_place(m);
@@ -288,6 +278,7 @@ static int add_alloc(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum n
 	m->sized = bytes != UINT64_MAX;
 	m->bytes = m->sized ? bytes : 0;
 	*made = m;
+	add_range(a, m, key);
 	if (!m->selected)
 		return 0;
 	row->allocs++;
@@ -694,6 +685,22 @@ static int follow_context(struct nvs_allocs *a, const struct nvs_call *call)
 	return 0;
 }
 
+static int follow_call(struct nvs_allocs *a, const struct nvs_call *call,
+		       const struct nvs_alloc_by *by)
+{
+	uint64_t address;
+	int r;
+
+	if (nvs_alloc_graphs_call(a, call, by, &r))
+		return r;
+	/* Freeing address 0 succeeds and frees nothing. */
+	if (!nvs_call_value(call, NVS_ARG_address, &address) || (!address && !call->result))
+		address = 0;
+	if (call->result)
+		return count_failed(a, call, by, address);
+	return address ? follow_success(a, call, by, address) : follow_context(a, call);
+}
+
 int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call)
 {
 	struct nvs_alloc_by by = {.api = call->api,
@@ -701,20 +708,15 @@ int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call)
 				  .end = call->end,
 				  .thread = call->thread,
 				  .stack = call->stack};
-	uint64_t address;
 	int r = nvs_contexts_call(&a->contexts, call, &by.context);
 
 	if (r || !call->end || call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED))
 		return r;
 	by.selected = nvs_filter_call(a->source, call);
-	if (nvs_alloc_graphs_call(a, call, &by, &r))
-		return r;
-	/* Freeing address 0 succeeds and frees nothing. */
-	if (!nvs_call_value(call, NVS_ARG_address, &address) || (!address && !call->result))
-		address = 0;
-	if (call->result)
-		return count_failed(a, call, &by, address);
-	return address ? follow_success(a, call, &by, address) : follow_context(a, call);
+	a->now = &by;
+	r = follow_call(a, call, &by);
+	a->now = NULL;
+	return r;
 }
 
 /* ---- begin and end ---- */

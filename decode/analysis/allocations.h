@@ -7,6 +7,7 @@
 #define NVSNOOP_DECODE_ANALYSIS_ALLOCATIONS_H
 
 #include "decode/analysis/current_context.h"
+#include "decode/analysis/memory_ranges.h"
 #include "decode/base/keyed_rows.h"
 #include "decode/query/source.h"
 
@@ -73,6 +74,8 @@ struct nvs_alloc_series {
 	uint64_t peak[NVS_ALLOC_TIMES];
 	uint64_t now, max, max_at; /* most: the maximum, at most_at */
 };
+/* Sets the bytes held from time AT on to NOW. AT may go back only slightly. */
+void nvs_alloc_series_set(struct nvs_alloc_series *s, uint64_t at, uint64_t now);
 
 struct nvs_alloc_graphs;
 
@@ -89,6 +92,8 @@ struct nvs_allocs {
 	/* Called for each address at which memory is allocated. */
 	void (*on_alloc)(void *arg, uint64_t address);
 	void *arg;
+	struct nvs_memory_ranges *ranges; /* filled if set after nvs_allocs_begin() */
+	const struct nvs_alloc_by *now; /* the call that is being followed */
 };
 
 void nvs_allocs_begin(struct nvs_allocs *a, const struct nvs_source *s);

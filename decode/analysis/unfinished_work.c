@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/grow.h"
+#include "decode/calls/executable_graphs.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/calls/semaphore_pairs.h"
@@ -30,6 +31,20 @@ const struct nvs_unfinished *nvs_unfinished_at(const struct nvs_unfinished_chann
 						  : NULL;
 }
 
+struct nvs_unfinished *nvs_unfinished_latest(const struct nvs_unfinished_work *o, uint32_t channel)
+{
+	const struct nvs_unfinished_channel *c = nvs_rows_find(&o->channels, &channel);
+
+	return c ? nvs_queue_last(&c->items) : NULL;
+}
+
+static void detach(const struct nvs_unfinished_work *o, struct nvs_unfinished *u)
+{
+	if (o->detach && u->attached)
+		o->detach(u->attached);
+	u->attached = NULL;
+}
+
 static struct nvs_unfinished *item_at(const struct nvs_unfinished_channel *c, uint64_t count)
 {
 	return nvs_queue_at(&c->items, count);
@@ -53,8 +68,9 @@ static void note_release(struct nvs_unfinished_work *o, uint64_t submission,
 
 static void end_grid(struct nvs_unfinished_work *o, struct nvs_unfinished_channel *c, uint32_t i)
 {
-	const struct nvs_unfinished *u = c->running + i;
+	struct nvs_unfinished *u = c->running + i;
 
+	detach(o, u);
 	if (u->collective > o->done_collectives)
 		o->done_collectives = u->collective;
 	note_release(o, u->number, &u->grid);
@@ -79,8 +95,10 @@ static void add_grid(struct nvs_unfinished_work *o, struct nvs_unfinished_channe
 {
 	struct nvs_unfinished *r;
 
-	if (c->nrunning == NVS_UNDONE_GRIDS)
+	if (c->nrunning == NVS_UNDONE_GRIDS) {
 		end_grid(o, c, 0);
+		c->ended_grids = true;
+	}
 	r = c->running + c->nrunning++;
 	*r = *u;
 	r->entries = r->nacquires = 0;
@@ -88,7 +106,7 @@ static void add_grid(struct nvs_unfinished_work *o, struct nvs_unfinished_channe
 
 static void retire_first(struct nvs_unfinished_work *o, struct nvs_unfinished_channel *c)
 {
-	const struct nvs_unfinished *u = item_at(c, c->items.first++);
+	struct nvs_unfinished *u = item_at(c, c->items.first++);
 
 	c->entries -= u->entries;
 	c->completed++;
@@ -98,10 +116,15 @@ static void retire_first(struct nvs_unfinished_work *o, struct nvs_unfinished_ch
 	for (uint32_t i = 0; i < u->nreleases && i < NVS_UNDONE_SEMAPHORES; i++)
 		if (u->release[i].written || u->release[i].address != u->grid.address)
 			note_release(o, u->number, u->release + i);
-	if (u->grid.address)
+	if (u->launches)
+		c->loose = !u->grid.address;
+	if (u->grid.address) {
 		add_grid(o, c, u);
-	else if (u->collective > o->done_collectives)
+		return;
+	}
+	if (u->collective > o->done_collectives)
 		o->done_collectives = u->collective;
+	detach(o, u);
 }
 
 /* The slot at ADDRESS had PAYLOAD. ENDS: this is the last reading of it. */
@@ -225,6 +248,18 @@ static void add_write(struct nvs_unfinished *u, const struct nvs_op *op)
 		add_semaphore(u, &sem, false);
 }
 
+/* The last grids of a graph each add to one semaphore: the result of the last one is known. */
+static void note_grid(struct nvs_unfinished *u, const struct nvs_op *op,
+		      struct nvs_unfinished_sem sem)
+{
+	if (op->sem.op == NVS_SEM_REDUCE && op->flags & NVS_OP_VALUE) {
+		sem.op = NVS_SEM_SET;
+		sem.payload = op->sem.value;
+	}
+	if (sem.op == NVS_SEM_SET)
+		u->grid = sem;
+}
+
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct nvs_unfinished_work *o = arg;
@@ -254,8 +289,8 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 		break;
 	case NVS_OP_RELEASE:
 		add_semaphore(u, &sem, false);
-		if (op->sem.op == NVS_SEM_SET && op->sem.by == NVS_BY_GRID)
-			u->grid = sem;
+		if (op->sem.by == NVS_BY_GRID)
+			note_grid(u, op, sem);
 		if (op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID)
 			break;
 		/* While the slot is unknown, assume the last release. */
@@ -281,6 +316,16 @@ static const char *kernel_of(struct nvs_unfinished_work *o, const struct nvs_cal
 	return k && *k->name ? k->name : NULL;
 }
 
+static const struct nvs_exec *graph_of(struct nvs_unfinished_work *o, const struct nvs_call *call)
+{
+	uint64_t exec;
+
+	return call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH &&
+			       nvs_call_kind(call, NVS_KIND_EXEC, &exec)
+		       ? nvs_handles_get_exec(o->handles, exec)
+		       : NULL;
+}
+
 /* Adds to a call's submissions what only the call has: stream, event and kernel. */
 static void note_call_details(struct nvs_unfinished_work *o, const struct nvs_call *call)
 {
@@ -289,6 +334,7 @@ static void note_call_details(struct nvs_unfinished_work *o, const struct nvs_ca
 						   ? nvs_rows_at(&o->channels, &n->channel)
 						   : NULL;
 	const char *kernel = kernel_of(o, call);
+	const struct nvs_exec *exec = graph_of(o, call);
 	uint64_t collective = 0, stream = 0;
 	bool has_stream = nvs_call_kind(call, NVS_KIND_STREAM, &stream);
 	struct nvs_unfinished_event *e;
@@ -316,6 +362,7 @@ static void note_call_details(struct nvs_unfinished_work *o, const struct nvs_ca
 		if (i + 1 == c->items.end || u->launches) {
 			u->kernel = kernel;
 			u->collective = collective;
+			u->exec = exec;
 		}
 	}
 }
@@ -329,6 +376,8 @@ static void end_waited(struct nvs_unfinished_work *o, const struct nvs_call *cal
 	for (size_t k = 0; k < o->channels.n; k++) {
 		struct nvs_unfinished_channel *c = o->channels.row[k];
 
+		if (!one)
+			c->loose = false;
 		for (uint32_t i = c->nrunning; i--;) {
 			const struct nvs_unfinished *u = c->running + i;
 
@@ -368,22 +417,52 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return call->end || call->depth > 1 ? 0 : add_call(o, call);
 }
 
+/* The channel is dead: what its progress slot has now is final. */
+static int note_fault(struct nvs_unfinished_work *o, const struct nvs_rec_fault *rec)
+{
+	struct nvs_unfinished_channel *c = nvs_rows_at(&o->channels, &rec->channel);
+
+	if (!c)
+		return -ENOMEM;
+	if (!o->faults++) {
+		o->fault_number = rec->number;
+		o->fault_time = rec->rec.time;
+	}
+	c->items.size = sizeof(struct nvs_unfinished);
+	c->faulted = true;
+	if (rec->progress)
+		retire_done(o, c, rec->progress, (uint32_t)rec->value[0], true);
+	return 0;
+}
+
+/* The channel was freed: nothing in it is unfinished, unless it had died before. */
+static int note_freed(struct nvs_unfinished_work *o, uint32_t channel)
+{
+	struct nvs_unfinished_channel *c = nvs_rows_at(&o->channels, &channel);
+
+	if (!c)
+		return -ENOMEM;
+	if (o->keeps_freed && (o->failed || c->faulted))
+		return 0;
+	for (uint64_t i = c->items.first; i != c->items.end; i++)
+		detach(o, item_at(c, i));
+	for (uint32_t i = 0; i < c->nrunning; i++)
+		detach(o, c->running + i);
+	c->items.first = c->items.end;
+	c->entries = c->nrunning = 0;
+	c->freed = true;
+	return 0;
+}
+
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct nvs_unfinished_work *o = arg;
-	const struct nvs_rec_channel_gone *gone = (const void *)rec;
-	struct nvs_unfinished_channel *c;
 
 	o->has_calls |= rec->type == NVS_REC_API;
-	if (rec->type == NVS_REC_CHANNEL_GONE && !(rec->flags & NVS_CHAN_GONE_AT_EXIT)) {
-		c = nvs_rows_at(&o->channels, &gone->channel);
-		if (!c)
-			return -ENOMEM;
-		/* The channel was freed: nothing in it is unfinished. */
-		c->items.first = c->items.end;
-		c->entries = c->nrunning = 0;
-		c->freed = true;
-	}
+	if (rec->type == NVS_REC_FAULT)
+		return note_fault(o, (const void *)rec);
+	if (rec->type == NVS_REC_CHANNEL_GONE && !(rec->flags & NVS_CHAN_GONE_AT_EXIT))
+		return note_freed(o, ((const struct nvs_rec_channel_gone *)rec)->channel);
 	return 0;
 }
 
@@ -472,8 +551,21 @@ static void free_channel(void *row)
 	free(((struct nvs_unfinished_channel *)row)->items.item);
 }
 
+static void detach_all(struct nvs_unfinished_work *o)
+{
+	for (size_t k = 0; k < o->channels.n && o->detach; k++) {
+		struct nvs_unfinished_channel *c = o->channels.row[k];
+
+		for (uint64_t i = c->items.first; i != c->items.end; i++)
+			detach(o, item_at(c, i));
+		for (uint32_t i = 0; i < c->nrunning; i++)
+			detach(o, c->running + i);
+	}
+}
+
 void nvs_unfinished_work_free(struct nvs_unfinished_work *o)
 {
+	detach_all(o);
 	nvs_numbers_free(&o->notes, free);
 	nvs_rows_free(&o->channels, free_channel);
 	nvs_rows_free(&o->values, NULL);

@@ -40,6 +40,8 @@ struct nvs_unfinished {
 	uint32_t launches, copies, memsets;
 	uint32_t nacquires, nreleases;
 	bool has_stream, unseen; /* unseen: the trace does not have all of its commands */
+	const struct nvs_exec *exec; /* the graph that it launched; NULL: none, or unknown */
+	void *attached; /* by the report: freed by nvs_unfinished_work.detach */
 	struct nvs_unfinished_sem acquire[NVS_UNDONE_SEMAPHORES], release[NVS_UNDONE_SEMAPHORES];
 };
 
@@ -53,6 +55,9 @@ struct nvs_unfinished_channel {
 	bool known; /* progress of the channel was seen */
 	bool settled; /* also at the end of the trace */
 	bool freed, dropped; /* dropped: the oldest were dropped for lack of memory */
+	bool faulted; /* it has a FAULT record: what is unfinished now stays so */
+	bool ended_grids; /* grids were taken for ended because there are too many */
+	bool loose; /* the latest grid that was passed releases no semaphore: it may still run */
 };
 
 /* The outermost call of a thread that has not returned. */
@@ -91,6 +96,13 @@ struct nvs_unfinished_work {
 	bool has_calls; /* the trace has calls */
 	bool stale; /* releases were lost: values are unknown */
 	uint64_t seen; /* ticks of the latest reading of a progress slot */
+	uint32_t faults; /* FAULT records */
+	uint32_t fault_number; /* of the first one, and when it was seen */
+	uint64_t fault_time;
+	/* For reports on faults: keeps the work of freed channels, from a fault on. */
+	bool keeps_freed;
+	bool failed; /* set by the report: a call returned an error that ends its context */
+	void (*detach)(void *attached); /* NULL: nothing is attached */
 };
 
 void nvs_unfinished_work_begin(struct nvs_unfinished_work *o, struct nvs_source *s,
@@ -110,6 +122,8 @@ int nvs_unfinished_work_decide(struct nvs_unfinished_work *o, nvs_unfinished_run
 /* The unfinished submission number INDEX; returns NULL after the last. */
 const struct nvs_unfinished *nvs_unfinished_at(const struct nvs_unfinished_channel *c,
 					       uint64_t index);
+/* The latest submission of CHANNEL while its operations are delivered; NULL: none. */
+struct nvs_unfinished *nvs_unfinished_latest(const struct nvs_unfinished_work *o, uint32_t channel);
 static inline uint64_t nvs_unfinished_count(const struct nvs_unfinished_channel *c)
 {
 	return nvs_queue_count(&c->items);

@@ -131,6 +131,12 @@ const struct nvs_qmd *nvs_decode_qmd(const struct nvs_submission_decoder *f,
 	return nvs_ops_qmd(f->ops, op);
 }
 
+bool nvs_decode_read_memory(const struct nvs_submission_decoder *f, uint64_t address, void *bytes,
+			    size_t n)
+{
+	return nvs_ops_read_memory(f->ops, address, bytes, n);
+}
+
 static uint32_t clamp_depth(uint32_t depth)
 {
 	return depth < MOST_DEPTH ? depth : MOST_DEPTH - 1;

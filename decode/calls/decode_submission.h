@@ -37,5 +37,8 @@ int nvs_decode_record(struct nvs_submission_decoder *f, const struct nvs_rec *re
 /* Returns the descriptor of a LAUNCH, or NULL if it is unknown. Valid while op() runs. */
 const struct nvs_qmd *nvs_decode_qmd(const struct nvs_submission_decoder *f,
 				     const struct nvs_op *op);
+/* As nvs_ops_read_memory(). */
+bool nvs_decode_read_memory(const struct nvs_submission_decoder *f, uint64_t address, void *bytes,
+			    size_t n);
 
 #endif

@@ -115,6 +115,11 @@ const struct nvs_qmd *nvs_pass_qmd(const struct nvs_pass *r, const struct nvs_op
 	return r->follow ? nvs_decode_qmd(r->follow, op) : NULL;
 }
 
+bool nvs_pass_read_memory(const struct nvs_pass *r, uint64_t address, void *bytes, size_t n)
+{
+	return r->follow && nvs_decode_read_memory(r->follow, address, bytes, n);
+}
+
 /* ---- calling the readers ---- */
 
 /* Handles the return value of reader I. */

@@ -79,5 +79,8 @@ bool nvs_pass_has_call(const struct nvs_pass *r, enum nvs_call_group group);
 const struct nvs_calls *nvs_pass_calls(const struct nvs_pass *r);
 /* Returns the descriptor of a LAUNCH, or NULL if it is unknown. Valid while op() runs. */
 const struct nvs_qmd *nvs_pass_qmd(const struct nvs_pass *r, const struct nvs_op *op);
+/* Copies N bytes of GPU memory as the commands up to the end of this submission have left it.
+ * Returns false unless all of them are known. For use in op() and submitted(). */
+bool nvs_pass_read_memory(const struct nvs_pass *r, uint64_t address, void *bytes, size_t n);
 
 #endif

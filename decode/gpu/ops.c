@@ -212,3 +212,8 @@ void nvs_ops_end(struct nvs_ops_channel *c)
 	}
 	nvs_ops_flush(c);
 }
+
+bool nvs_ops_read_memory(const struct nvs_ops *ops, uint64_t address, void *bytes, size_t n)
+{
+	return nvs_memimage_read(ops->image, address, bytes, n);
+}

@@ -105,6 +105,10 @@ bool nvs_ops_method(const struct nvs_ops_channel *c, uint32_t subch, uint32_t me
 /* Returns the descriptor of a LAUNCH, or NULL if it is unknown. Valid while op() runs. */
 const struct nvs_qmd *nvs_ops_qmd(const struct nvs_ops *ops, const struct nvs_op *op);
 
+/* Copies N bytes of GPU memory as the commands have left it so far. Returns false unless all of
+ * them are known: memory_image.h. */
+bool nvs_ops_read_memory(const struct nvs_ops *ops, uint64_t address, void *bytes, size_t n);
+
 /* Returns the subchannel of a class kind by the convention of graphics and compute runlists, 8 if
  * none. */
 uint32_t nvs_subchannel_of(uint32_t kind);

@@ -125,23 +125,35 @@ void nvs_maps_remove(struct nvs_maps *maps, uint32_t number)
 	free(node);
 }
 
-const struct nvs_mapping *nvs_maps_find(const struct nvs_maps *maps, uint32_t vaspace,
-					uint64_t address)
+void nvs_maps_neighbours(const struct nvs_maps *maps, uint32_t vaspace, uint64_t address,
+			 const struct nvs_mapping **below, const struct nvs_mapping **above)
 {
-	const struct nvs_map_node *n = maps->root, *best = NULL;
+	const struct nvs_map_node *n = maps->root;
 	struct nvs_mapping key = {.vaspace = vaspace, .address = address, .map = UINT32_MAX};
 
+	*below = *above = NULL;
 	while (n) {
 		if (compare_mappings(&n->map, &key) <= 0) {
-			best = n;
+			*below = &n->map;
 			n = n->right;
 		} else {
+			*above = &n->map;
 			n = n->left;
 		}
 	}
-	if (!best || best->map.vaspace != vaspace || address - best->map.address >= best->map.size)
-		return NULL;
-	return &best->map;
+	if (*below && (*below)->vaspace != vaspace)
+		*below = NULL;
+	if (*above && (*above)->vaspace != vaspace)
+		*above = NULL;
+}
+
+const struct nvs_mapping *nvs_maps_find(const struct nvs_maps *maps, uint32_t vaspace,
+					uint64_t address)
+{
+	const struct nvs_mapping *below, *above;
+
+	nvs_maps_neighbours(maps, vaspace, address, &below, &above);
+	return below && address - below->address < below->size ? below : NULL;
 }
 
 void nvs_maps_free(struct nvs_maps *maps)

@@ -15,6 +15,10 @@ int nvs_maps_add(struct nvs_maps *maps, const struct nvs_mapping *mapping);
 void nvs_maps_remove(struct nvs_maps *maps, uint32_t number);
 const struct nvs_mapping *nvs_maps_find(const struct nvs_maps *maps, uint32_t vaspace,
 					uint64_t address);
+/* Sets *BELOW to the mapping with the highest start at or below ADDRESS, and *ABOVE to the one with
+ * the lowest start above it; NULL if there is none. */
+void nvs_maps_neighbours(const struct nvs_maps *maps, uint32_t vaspace, uint64_t address,
+			 const struct nvs_mapping **below, const struct nvs_mapping **above);
 void nvs_maps_free(struct nvs_maps *maps);
 
 #endif

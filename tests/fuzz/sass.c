@@ -30,6 +30,16 @@ static void blocks(const struct nvs_cubin *c, const struct nvs_cubin_function *f
 	nvs_sass_blocks_free(&b, &nvs_sass_heap);
 }
 
+static void lines(const struct nvs_cubin *c, const struct nvs_cubin_function *f)
+{
+	struct nvs_cubin_line line;
+
+	/* Each takes time linear in the lines. */
+	for (uint64_t at = 0; at < f->size && at < 64; at += 16)
+		if (nvs_cubin_line(c, f->section, f->offset + at, &line))
+			FUZZ_HOLDS(*line.file && strlen(line.folder) < c->size);
+}
+
 static void function(const struct nvs_cubin *c, const struct nvs_cubin_function *f)
 {
 	enum nvs_sass_form form = nvs_sass_form(c->arch);
@@ -44,6 +54,7 @@ static void function(const struct nvs_cubin *c, const struct nvs_cubin_function 
 	nvs_sass_tally(f->code, f->size, form, &tally);
 	FUZZ_HOLDS(tally.instructions <= nvs_sass_insn_count(form, f->size));
 	blocks(c, f);
+	lines(c, f);
 }
 
 static void sections(const struct nvs_cubin *c)

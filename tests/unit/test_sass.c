@@ -279,6 +279,52 @@ static void bundles(void)
 
 static uint64_t seed = 20261123;
 
+/* Line and mnemonic of the instruction at AT of the kernel NAME: "STG lines.cu:7". */
+static void describe(const struct nvs_cubin *c, const char *name, uint64_t at, char text[64])
+{
+	struct nvs_cubin_functions all;
+	struct nvs_cubin_line line;
+	struct nvs_sass_insn insn;
+
+	*text = '\0';
+	EXPECT(!nvs_cubin_functions(c, &nvs_sass_heap, &all));
+	for (uint32_t i = 0; i < all.n; i++) {
+		const struct nvs_cubin_function *f = all.function + i;
+
+		if (strcmp(f->name, name) ||
+		    !nvs_sass_insn(NVS_SASS_HOPPER, f->code, f->size, at / 16, &insn))
+			continue;
+		nvs_cubin_line(c, f->section, f->offset + at, &line);
+		snprintf(text, 64, "%s %s:%u", nvs_sass_insn_name(&insn), line.file, line.line);
+	}
+	nvs_cubin_functions_free(&all, &nvs_sass_heap);
+}
+
+static void source_lines(void)
+{
+	struct nvs_cubin_line line;
+	struct nvs_cubin c;
+	char text[64];
+	size_t size;
+	uint8_t *data = load("lines-sm_90.cubin", &size);
+
+	EXPECT(!nvs_cubin_open(&c, data, size));
+	describe(&c, "store", 0x90, text);
+	EXPECT(!strcmp(text, "STG lines.cu:7"));
+	describe(&c, "store", 0xa0, text);
+	EXPECT(!strcmp(text, "EXIT lines.cu:8"));
+	describe(&c, "load", 0x30, text);
+	EXPECT(!strcmp(text, "LDG lines.cu:12"));
+	describe(&c, "load", 0x50, text);
+	EXPECT(!strcmp(text, "STG lines.cu:14"));
+	EXPECT(!nvs_cubin_line(&c, 0, 0, &line) && !*line.file && !line.line);
+	free(data);
+	data = load("kernels-sm_90.cubin", &size);
+	EXPECT(!nvs_cubin_open(&c, data, size));
+	EXPECT(!nvs_cubin_line(&c, 1, 0, &line));
+	free(data);
+}
+
 static uint32_t draw(uint32_t below)
 {
 	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
@@ -291,6 +337,7 @@ static void all_of(const uint8_t *data, size_t size)
 	struct nvs_cubin_functions all;
 	struct nvs_sass_tally tally;
 	struct nvs_fatbin_entry e;
+	struct nvs_cubin_line line;
 	struct nvs_cubin c;
 	void *bytes;
 
@@ -298,6 +345,9 @@ static void all_of(const uint8_t *data, size_t size)
 		for (uint32_t i = 0; i < all.n; i++)
 			nvs_sass_tally(all.function[i].code, all.function[i].size,
 				       nvs_sass_form(c.arch), &tally);
+		for (uint32_t i = 0; i < all.n; i++)
+			nvs_cubin_line(&c, all.function[i].section, all.function[i].offset + 16,
+				       &line);
 		nvs_cubin_functions_free(&all, &nvs_sass_heap);
 	}
 	while (nvs_fatbin_next(&f, &e))
@@ -333,6 +383,8 @@ int main(void)
 	cubin("kernels-sm_90.cubin", 90, 14, 32, 64);
 	instructions();
 	bundles();
+	source_lines();
+	damage("lines-sm_90.cubin", 300);
 	damage("packed-none.fatbin", 300);
 	damage("packed-size.fatbin", 300);
 	damage("packed-speed.fatbin", 300);

@@ -2,14 +2,15 @@
 /* Builds the page: the summary and tables first, the timeline and the stream once their packs have loaded. */
 
 const SECTIONS = {
-	"hang": "Hang", "flame": "Flame graph",
+	"fault": "Faults of the GPU", "hang": "Hang", "flame": "Flame graph",
 	"by-api": "By API", "by-kernel": "By kernel", "by-callsite": "By call site", "graphs": "Graphs", "memcpy": "Copies and their modes",
 	"memory": "Memory", "ring": "Rings, and calls that waited", "by-nvtx": "NVTX ranges", "gpu-time": "GPU time", "by-rank": "By rank",
 	"by-stream": "By stream", "by-thread": "By thread", "channels": "Channels",
 };
 const PARTS = {memory: "By kind and context", driver: "Memory objects of the resource manager", unfreed: "Never freed",
 	"freed with context": "Freed only by the end of the context", "failed": "Failed", "freed twice": "Freed twice",
-	"unknown address": "Frees of unknown addresses", "allocated unseen": "Allocation not recorded", channel: "Channels", call: "Calls that waited"};
+	"unknown address": "Frees of unknown addresses", "allocated unseen": "Allocation not recorded", channel: "Channels", call: "Calls that waited",
+	fault: "What faulted", launch: "Launches that can have faulted", sm: "SMs with an error"};
 const HANG_PARTS = {call: "Calls that have not returned", channel: "Channels with unfinished submissions"};
 const KEYS = [["w s", "zoom in, out, at the pointer"], ["a d", "move left, right"], ["f", "zoom to the selection"], ["0", "the whole run"],
 	["n N", "next, previous match"], ["← → ↑ ↓", "next slice, next lane; in the stream: fold, unfold, move"],
@@ -186,7 +187,7 @@ function openFirst(info, rows) {
 function addTable(info, rows) {
 	const hang = info.report === "hang", parts = hang ? HANG_PARTS : PARTS;
 	const box = section(info.report, SECTIONS[info.report] || info.report, sentence(info.help), costOf(info.report, rows));
-	const sorts = /^(memory|ring|hang)$/.test(info.report) ? [...new Set(rows.map((r) => r.kind))] : [null];
+	const sorts = /^(fault|memory|ring|hang)$/.test(info.report) ? [...new Set(rows.map((r) => r.kind))] : [null];
 
 	box.dataset.rows = rows.length;
 	for (const sort of sorts) {

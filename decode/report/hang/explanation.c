@@ -441,8 +441,34 @@ static void print_ranks(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint6
 		}
 }
 
+/* The rank whose GPU faulted first; NULL: none did. */
+static const struct nvs_hang *find_faulted(const struct nvs_hang *hangs, uint32_t n)
+{
+	const struct nvs_hang *found = NULL;
+	uint64_t at, earliest = UINT64_MAX;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nvs_unfinished_work *o = hangs[i].of;
+
+		if (o->faults && nvs_clock_real(o->source->trace, o->fault_time, &at) &&
+		    at < earliest) {
+			earliest = at;
+			found = hangs + i;
+		}
+	}
+	return found;
+}
+
+static void print_faulted(FILE *f, const struct nvs_hang *h)
+{
+	fputs("The GPU of ", f);
+	print_rank(f, h);
+	fprintf(f, " faulted first (Xid\u00a0%u); --fault describes it.", h->of->fault_number);
+}
+
 int nvs_hang_format_ranks(const struct nvs_hang *hangs, uint32_t n, char **text)
 {
+	const struct nvs_hang *faulted = find_faulted(hangs, n);
 	uint64_t first = 0;
 	size_t size;
 	FILE *f;
@@ -451,10 +477,14 @@ int nvs_hang_format_ranks(const struct nvs_hang *hangs, uint32_t n, char **text)
 	for (uint32_t i = 0; i < n; i++)
 		if (hangs[i].collective && (!first || hangs[i].collective->collective < first))
 			first = hangs[i].collective->collective;
-	if (!first || n < 2)
+	if ((!first && !faulted) || n < 2)
 		return 0;
 	f = open_memstream(text, &size);
-	if (f)
+	if (f && faulted)
+		print_faulted(f, faulted);
+	if (f && faulted && first)
+		fputc(' ', f);
+	if (f && first)
 		print_ranks(f, hangs, n, first);
 	return nvs_budget_end_text(f, text);
 }

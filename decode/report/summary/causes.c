@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/analysis/kernel_code.h"
 #include "decode/base/compare.h"
 #include "decode/base/grow.h"
 #include "decode/calls/bracket_times.h"
 #include "decode/calls/hostmem.h"
 #include "decode/calls/ring_occupancy.h"
 #include "decode/query/durations.h"
+#include "decode/report/fault/fault.h"
 #include "decode/report/hang/hang.h"
 #include "decode/report/summary/causes.h"
 #include "decode/trace/stream.h"
@@ -72,6 +74,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	struct nvs_causes *c = arg;
 	int r = 0;
 
+	c->faulted |= call->end && nvs_is_fault_result(call->result);
 	if (call->depth == 1)
 		cover_call(c, call);
 	if (call->api->group == NVS_CALL_GROUP_COPY)
@@ -307,6 +310,45 @@ static int explain_hang(struct nvs_causes *c)
 	return r;
 }
 
+static int format_fault(struct nvs_causes *c, struct nvs_fault_trace *t)
+{
+	size_t n;
+	FILE *f;
+	int r = nvs_fault_attribute(t);
+
+	if (r || !t->faults.n)
+		return r;
+	f = open_memstream(&c->fault_what, &n);
+	if (!f)
+		return -ENOMEM;
+	nvs_fault_print_what(f, t->faults.list);
+	if (fclose(f) || !c->fault_what)
+		return -ENOMEM;
+	nvs_budget_adopt(c->fault_what);
+	return nvs_fault_format_head(t, t->faults.list, &c->fault);
+}
+
+static int explain_fault(struct nvs_causes *c)
+{
+	struct nvs_fault_trace *t = calloc(1, sizeof(*t));
+	struct nvs_pass_reader reader = {NULL};
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	nvs_faults_begin(&t->faults, c->source, &reader);
+	reader.arg = t;
+	r = nvs_source_read(c->source, &reader);
+	if (!r)
+		r = nvs_faults_end(&t->faults);
+	if (!r)
+		r = format_fault(c, t);
+	nvs_faults_free(&t->faults);
+	nvs_kernel_codes_free(&t->codes);
+	free(t);
+	return r;
+}
+
 int nvs_causes_explain(struct nvs_causes *c, uint32_t needs)
 {
 	struct nvs_source *s = c->source;
@@ -322,6 +364,8 @@ int nvs_causes_explain(struct nvs_causes *c, uint32_t needs)
 		r = explain_waits(c);
 	if (!r && nvs_open_call(s->trace, &n, &ns))
 		r = explain_hang(c);
+	if (!r && (c->faulted || nvs_pass_has_record(s->first, NVS_REC_FAULT)))
+		r = explain_fault(c);
 	s->later = later;
 	return r;
 }
@@ -335,4 +379,6 @@ void nvs_causes_free(struct nvs_causes *c)
 	nvs_work_list_free(c->works);
 	free(c->timed);
 	free(c->hang);
+	free(c->fault);
+	free(c->fault_what);
 }

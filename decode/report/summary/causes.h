@@ -51,6 +51,8 @@ struct nvs_causes {
 	struct nvs_gpu_use gpu;
 	char *hang; /* sentences; NULL: nothing hangs */
 	bool explained; /* the page of --html prints a summary twice */
+	bool faulted; /* a call returned an error that ends its context */
+	char *fault, *fault_what; /* sentences, and a few words; NULL: no fault */
 };
 
 /* The call in flight that began first, if it is worth a finding; *NS: its time, -1: unknown; *N:
@@ -60,9 +62,9 @@ const struct nvs_inflight *nvs_open_call(const struct nvs_trace *trace, uint32_t
 /* Adds its readers: see nvs_source_add_reader(). Returns 0 or -errno. */
 int nvs_causes_begin(struct nvs_causes *c, struct nvs_source *s);
 int nvs_causes_end(struct nvs_causes *c); /* after the pass */
-/* Once clock and names are known: reads the trace again if a call has not returned, or if calls
- * waited for long and a full ring or other threads may be the reason. NEEDS: of the report, whose
- * counts and problems are collected again. */
+/* Once clock and names are known: reads the trace again if a call has not returned, after a fault,
+ * or if calls waited for long and a full ring or other threads may be the reason. NEEDS: of the
+ * report, whose counts and problems are collected again. */
 int nvs_causes_explain(struct nvs_causes *c, uint32_t needs);
 void nvs_causes_free(struct nvs_causes *c);
 

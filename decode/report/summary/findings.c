@@ -48,6 +48,14 @@ static void find_unknown_form(struct nvs_sentence *t)
 				"created is missing.");
 }
 
+static void find_fault(struct nvs_sentence *t)
+{
+	if (!t->story->causes || !t->story->causes->fault)
+		return;
+	fputs(t->story->causes->fault, t->f);
+	fputs("--fault", t->more);
+}
+
 static void find_in_flight(struct nvs_sentence *t)
 {
 	bool running = nvs_summary_session(t->story)->end == NVS_END_RUNNING;
@@ -347,6 +355,7 @@ static void find_remarks(struct nvs_sentence *t)
 
 const struct nvs_summary_checks nvs_summary_check_list[] = {
 	{"not_whole", find_problems, NVS_FINDING_FIRST},
+	{"fault", find_fault, NVS_FINDING_FIRST},
 	{"newer_driver", find_newer_driver, NVS_FINDING_FIRST},
 	{"unknown_form", find_unknown_form, NVS_FINDING_FIRST},
 	{"in_flight", find_in_flight, NVS_FINDING_FIRST},

@@ -73,6 +73,8 @@ static void write_run(struct nvs_sentence *t)
 	write_gpus(t);
 	if (driver)
 		fprintf(t->f, " (driver\u00a0%s)", NVS_TEXT(driver, 40));
+	if (t->story->causes && t->story->causes->fault_what)
+		fprintf(t->f, ", which faulted: %s", t->story->causes->fault_what);
 	fputc('.', t->f);
 }
 

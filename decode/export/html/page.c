@@ -54,8 +54,8 @@ static int print_part(struct nvs_run *part, struct nvs_html_pack *p, enum nvs_fo
 		r = p->status ? p->status : -EIO;
 	part->options = before;
 	part->out = page;
-	/* What hangs is told of every trace, also if nothing is selected. */
-	if (strcmp(part->report->name, "hang"))
+	/* What hangs or faulted is printed of every trace, also if nothing is selected. */
+	if (strcmp(part->report->name, "hang") && strcmp(part->report->name, "fault"))
 		page->told += out.told;
 	*told = out.told;
 	return r;

@@ -70,12 +70,24 @@ static inline char *nvs_put_dec(char *p, uint64_t value)
 					  100000000000000000,
 					  1000000000000000000,
 					  10000000000000000000u};
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+				    "25262728293031323334353637383940414243444546474849"
+				    "50515253545556575859606162636465666768697071727374"
+				    "75767778798081828384858687888990919293949596979899";
 	/* 1233 / 4096 is the logarithm of 2. */
 	uint32_t log = (64 - (uint32_t)__builtin_clzll(value | 1)) * 1233 >> 12;
 	char *end = p + log + (value >= powers[log]);
 
-	for (char *d = end; d > p; value /= 10)
-		*--d = (char)('0' + value % 10);
+	char *d = end;
+
+	for (; value >= 100; value /= 100) {
+		d -= 2;
+		memcpy(d, pairs + 2 * (value % 100), 2);
+	}
+	if (value >= 10)
+		memcpy(p, pairs + 2 * value, 2);
+	else
+		*p = (char)('0' + value);
 	return end;
 }
 

@@ -59,14 +59,33 @@ bool nvs_printable(uint32_t c)
 	       !(c >= 0x2028 && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069);
 }
 
+/* Copies eight bytes at a time as long as all are plain ASCII and there is room for one more.
+ * Returns the number of bytes. */
+static size_t copy_plain(char *dst, size_t room, const char *src, size_t length)
+{
+	const uint64_t ones = 0x0101010101010101;
+	size_t n = 0;
+	uint64_t w;
+
+	for (; length - n >= sizeof(w) && room - n > sizeof(w); n += sizeof(w)) {
+		memcpy(&w, src + n, sizeof(w));
+		/* The upper bit of a byte is set by a value of 0x80 or above, by 0x7f + 1, and by a
+		 * value below 0x20 less 0x20. */
+		if ((w | (w + ones) | (w - 0x20 * ones)) & 0x80 * ones)
+			break;
+		memcpy(dst + n, &w, sizeof(w));
+	}
+	return n;
+}
+
 char *nvs_escape(char *dst, size_t room, const char *src, size_t length)
 {
 	static const char hex[] = "0123456789abcdef";
-	size_t out = 0;
+	size_t out = copy_plain(dst, room, src, length);
 
 	if (!room)
 		return dst;
-	for (size_t i = 0; i < length;) {
+	for (size_t i = out; i < length;) {
 		uint32_t code;
 		size_t n;
 

@@ -216,6 +216,19 @@ static int on_call_of(void *arg, const struct nvs_submission *s, const struct nv
 	return 0;
 }
 
+/* Returns true if any reader still needs what is in submissions. */
+static bool needs_commands(const struct nvs_pass *r)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		const struct nvs_pass_reader *x = r->readers + i;
+
+		if ((x->entry || x->run || x->fault || x->op || x->tallies) &&
+		    !(x->past_commands && *x->past_commands))
+			return true;
+	}
+	return false;
+}
+
 static int decode_submission(struct nvs_pass *r, const struct nvs_submission *s)
 {
 	uint64_t tag = s->number;
@@ -234,7 +247,7 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 	if (failed)
 		return failed;
 	TELL(r, SUBMISSION, submission, s, r->now);
-	if (r->follow && !r->status)
+	if (r->follow && !r->status && needs_commands(r))
 		failed = decode_submission(r, s);
 	if (failed)
 		return failed;

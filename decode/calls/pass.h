@@ -48,6 +48,8 @@ struct nvs_pass_reader {
 	void *arg;
 	bool calls; /* needs the call in `submission` and `submitted` */
 	bool tallies; /* needs the tallies of calls */
+	/* If not NULL: once this is true, it needs no entries, runs, faults and operations. */
+	const bool *past_commands;
 	/* Set when the reader is added, if not NULL: the handles in calls, which the pass resolves
 	 * before `call` and `record`, once for all readers. Freed with the pass. */
 	struct nvs_handles **handles;

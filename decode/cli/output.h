@@ -31,6 +31,7 @@ struct nvs_out {
 	bool terminal;
 	bool fit; /* tables are made to fit the width of the terminal */
 	bool color;
+	bool brief; /* only the first line of a submission is needed from now on */
 	uint64_t told; /* rows and submissions so far, including those that -n leaves out */
 	bool lines; /* JSON: one object per line */
 	int width;

@@ -46,11 +46,15 @@ static const char *const nsys[] = {
 	"NULL,"
 	" eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER,"
 	" nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER)",
+	/* Numbers of threads have 20 bits. A row by its rowid is found in half the time. */
+	"CREATE TEMP TABLE who (id INTEGER PRIMARY KEY, globalTid INTEGER)",
+	"INSERT INTO who SELECT t.process << 20 | t.thread, p.pid << 24 | t.tid"
+	" FROM NVSNOOP_THREAD t JOIN NVSNOOP_PROCESS p USING (process)",
 	"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT c.begin_ns, c.end_ns, 1,"
-	" p.pid << 24 | t.tid, c.rowid, s.id, c.result, c.process << 20 | c.stack"
-	" FROM NVSNOOP_CALL c JOIN NVSNOOP_PROCESS p USING (process)"
-	" LEFT JOIN NVSNOOP_THREAD t ON t.process = c.process AND t.thread = c.thread"
+	" w.globalTid, c.rowid, s.id, c.result, c.process << 20 | c.stack"
+	" FROM NVSNOOP_CALL c LEFT JOIN who w ON w.id = c.process << 20 | c.thread"
 	" JOIN StringIds s ON s.value = c.api WHERE c.begin_ns NOT NULL AND c.end_ns NOT NULL",
+	"DROP TABLE who",
 	/* GPU work with its own time, for the next three tables. */
 	"CREATE TEMP VIEW one AS SELECT g.begin_ns AS start, g.end_ns AS \"end\", h.gpu AS "
 	"deviceId,"
@@ -184,7 +188,7 @@ static bool make_table(struct nvs_database *st, enum nvs_table_id table)
 	       sqlite3_prepare_v2(st->db, insert, -1, st->insert + table, NULL) == SQLITE_OK;
 }
 
-/* Plain text is not copied: it is valid until the row is inserted. */
+/* Plain text is not copied: it is valid while it stays bound. */
 static void bind_text(sqlite3_stmt *s, int at, const char *text)
 {
 	char safe[NVS_EXPORT_TEXT_BYTES];
@@ -194,8 +198,7 @@ static void bind_text(sqlite3_stmt *s, int at, const char *text)
 	sqlite3_bind_text(s, at, plain, (int)n, plain == text ? SQLITE_STATIC : SQLITE_TRANSIENT);
 }
 
-static int on_row(void *arg, const struct nvs_event_stream *w, enum nvs_table_id table,
-		  const struct nvs_table_cell *cells)
+static int on_row(void *arg, enum nvs_table_id table, const struct nvs_table_cell *cells)
 {
 	const struct nvs_table_layout *t = nvs_tables + table;
 	struct nvs_database *st = arg;
@@ -205,17 +208,18 @@ static int on_row(void *arg, const struct nvs_event_stream *w, enum nvs_table_id
 	if (st->unused[table])
 		return 0;
 	for (uint32_t i = 0; i < t->ncolumns; i++) {
-		const struct nvs_table_cell *cell = cells + i, *last = st->bound[table] + i;
+		const struct nvs_table_cell *cell = cells + i;
 
-		/* A value stays bound; most are those of the row before. Texts may move. */
-		if (cell->known && t->columns[i].text)
-			bind_text(s, (int)i + 1, cell->text);
-		else if (!cell->known && last->known)
+		/* A value stays bound. */
+		if (cell->same)
+			continue;
+		if (!cell->known)
 			sqlite3_bind_null(s, (int)i + 1);
-		else if (cell->known && (!last->known || cell->number != last->number))
+		else if (t->columns[i].text)
+			bind_text(s, (int)i + 1, cell->text);
+		else
 			sqlite3_bind_int64(s, (int)i + 1, cell->number);
 	}
-	memcpy(st->bound[table], cells, t->ncolumns * sizeof(*cells));
 	done = sqlite3_step(s);
 	sqlite3_reset(s);
 	return done == SQLITE_DONE ? 0 : nvs_database_error(st);
@@ -240,7 +244,7 @@ int nvs_database_open(struct nvs_database *st, const char *path, const char *nam
 {
 	bool good;
 
-	/* One thread uses it. Refused, and not needed, if there was a database before. */
+	/* One thread uses it at a time. Refused, and not needed, if there was a database before. */
 	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	good = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
@@ -256,7 +260,7 @@ int nvs_database_open(struct nvs_database *st, const char *path, const char *nam
 
 int nvs_database_fill(struct nvs_database *st, struct nvs_run *run)
 {
-	int r = nvs_tables_deliver(run, on_row, st);
+	int r = nvs_tables_deliver(run, NULL, on_row, st);
 
 	if (r)
 		return r;

@@ -14,7 +14,6 @@ struct nvs_database {
 	const char *name; /* in messages */
 	sqlite3 *db;
 	sqlite3_stmt *insert[NVS_TABLES];
-	struct nvs_table_cell bound[NVS_TABLES][NVS_CELLS_MOST]; /* of the table's last row */
 	bool unused[NVS_TABLES]; /* not filled */
 	bool ours; /* the tables of Nsight Systems are not filled */
 };

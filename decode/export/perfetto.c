@@ -72,7 +72,7 @@ enum {
 #define MOST_NAMES (1u << 16) /* interned names; later ones are written in full */
 
 /* Kinds of tracks beyond enum nvs_track_kind. */
-enum { PROCESS = NVS_TRACK_WORK + 1, NVTX, RING, MEMORY };
+enum { PROCESS = NVS_TRACK_WORK + 1, NVTX, RING, MEMORY, KINDS };
 
 struct track {
 	struct {
@@ -101,6 +101,7 @@ struct perfetto_state {
 		names; /* NAMES: for a packet with a name or track while PACKET is incomplete */
 	struct nvs_rows tracks,
 		known; /* struct track, struct interned_name: of the current trace */
+	struct track *latest[KINDS]; /* of each kind, in the current trace */
 	uint64_t ranges; /* started ranges of the current trace */
 	bool begun; /* its packet sequence has begun */
 };
@@ -198,11 +199,20 @@ static struct nvs_proto *begin_annotation(const struct nvs_event_stream *w, cons
 	return p;
 }
 
-static void annotate_number(const struct nvs_event_stream *w, const char *name, uint64_t value)
+/* VALUE is in the annotation's field KIND. */
+static void annotate_number(const struct nvs_event_stream *w, const char *name, uint32_t kind,
+			    uint64_t value)
 {
-	struct nvs_proto *p = begin_annotation(w, name);
+	struct nvs_proto *p = &((struct perfetto_state *)w->to)->packet;
+	uint32_t number = intern_name(w, INTERNED_ANNOTATIONS, name);
 
-	nvs_proto_uint(p, ANNOTATION_UINT, value);
+	if (number) {
+		nvs_proto_pair(p, EVENT_ANNOTATION, (const uint32_t[]){ANNOTATION_ID, kind},
+			       (const uint64_t[]){number, value});
+		return;
+	}
+	begin_annotation(w, name);
+	nvs_proto_uint(p, kind, value);
 	nvs_proto_end(p);
 }
 
@@ -318,9 +328,13 @@ static uint64_t track_of(const struct nvs_event_stream *w, uint32_t kind, uint32
 			 uint32_t domain)
 {
 	struct perfetto_state *st = w->to;
-	struct track *t, key = {{kind, number, domain}, 0};
+	struct track *t = st->latest[kind], key = {{kind, number, domain}, 0};
 
+	if (t && t->key.number == number && t->key.domain == domain)
+		return t->uuid;
 	t = nvs_rows_at(&st->tracks, &key.key);
+	if (t && t->uuid)
+		st->latest[kind] = t;
 	if (!t || t->uuid)
 		return t ? t->uuid : 0;
 	t->uuid = (uint64_t)w->process << 48 | st->tracks.n;
@@ -384,6 +398,7 @@ static int on_begin(struct nvs_event_stream *w)
 	nvs_rows_free(&st->tracks, NULL);
 	nvs_rows_free(&st->known, NULL);
 	memset(st->recent, 0, sizeof(st->recent));
+	memset(st->latest, 0, sizeof(st->latest));
 	st->tracks = NVS_ROWS(struct track, key);
 	st->known = NVS_ROWS(struct interned_name, key);
 	st->ranges = 0;
@@ -407,20 +422,15 @@ static void annotate_argument(const struct nvs_event_stream *w, const struct nvs
 {
 	struct nvs_arg arg = nvs_call_arg_at(call, index);
 	char text[1100];
-	struct nvs_proto *p;
 
-	if (arg.kind == NVS_KIND_STRING) {
+	if (arg.kind == NVS_KIND_STRING)
 		annotate_text(w, arg.name, nvs_call_print(call, index, text, sizeof(text)));
-		return;
-	}
-	p = begin_annotation(w, arg.name);
-	if (arg.kind == NVS_KIND_SIGNED)
-		nvs_proto_int(p, ANNOTATION_INT, (int64_t)arg.value);
 	else
-		nvs_proto_uint(p,
-			       arg.kind <= NVS_KIND_UNSIGNED ? ANNOTATION_UINT : ANNOTATION_POINTER,
-			       arg.value);
-	nvs_proto_end(p);
+		annotate_number(w, arg.name,
+				arg.kind == NVS_KIND_SIGNED	? ANNOTATION_INT
+				: arg.kind <= NVS_KIND_UNSIGNED ? ANNOTATION_UINT
+								: ANNOTATION_POINTER,
+				arg.value);
 }
 
 static void annotate_fields(const struct nvs_event_stream *w, const struct nvs_slice *s)
@@ -431,7 +441,7 @@ static void annotate_fields(const struct nvs_event_stream *w, const struct nvs_s
 		else if (f->text)
 			annotate_text(w, f->name, f->text);
 		else if (!f->of_track)
-			annotate_number(w, f->name, f->number);
+			annotate_number(w, f->name, ANNOTATION_UINT, f->number);
 }
 
 static int on_slice(struct nvs_event_stream *w, const struct nvs_slice *s)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Encoder for protocol buffers: varints, fixed-size numbers and length-prefixed fields. */
 #include "decode/export/proto.h"
+#include <endian.h>
 #include <string.h>
 #include "decode/export/export_text.h"
 
@@ -36,13 +37,30 @@ void nvs_proto_free(struct nvs_proto *p)
 	memset(p, 0, sizeof(*p));
 }
 
+/* Seven bits of VALUE in each of eight bytes, the lowest first. */
+static inline uint64_t spread_sevens(uint64_t value)
+{
+	value = (value & 0x0fffffff) | (value & 0x00fffffff0000000) << 4;
+	value = (value & 0x00003fff00003fff) | (value & 0x0fffc0000fffc000) << 2;
+	return (value & 0x007f007f007f007f) | (value & 0x3f803f803f803f80) << 1;
+}
+
+/* Writes VARINT_BYTES bytes, whatever the length that it returns. */
 static inline size_t encode_varint(uint8_t dst[VARINT_BYTES], uint64_t value)
 {
-	size_t n = 0;
+	uint64_t low;
+	size_t n;
 
-	for (; value >= 0x80; value >>= 7)
-		dst[n++] = (uint8_t)(value | 0x80);
-	dst[n++] = (uint8_t)value;
+	if (value < 0x80) {
+		*dst = (uint8_t)value;
+		return 1;
+	}
+	n = (70 - (size_t)__builtin_clzll(value)) / 7;
+	low = htole64(spread_sevens(value) | 0x8080808080808080);
+	memcpy(dst, &low, sizeof(low));
+	dst[8] = (uint8_t)(value >> 56 | 0x80);
+	dst[9] = (uint8_t)(value >> 63);
+	dst[n - 1] &= 0x7f;
 	return n;
 }
 
@@ -105,9 +123,25 @@ void nvs_proto_uint(struct nvs_proto *p, uint32_t field, uint64_t value)
 
 	if (!at)
 		return;
-	*at = (uint8_t)(field << 3 | VARINT);
-	n = field < 16 ? 1 : encode_varint(at, (uint64_t)field << 3 | VARINT);
+	n = encode_varint(at, (uint64_t)field << 3 | VARINT);
 	p->n += n + encode_varint(at + n, value);
+}
+
+void nvs_proto_pair(struct nvs_proto *p, uint32_t field, const uint32_t fields[2],
+		    const uint64_t values[2])
+{
+	uint8_t *at = reserve_bytes(p, 2 + 2 * (1 + VARINT_BYTES)), *end;
+
+	if (!at)
+		return;
+	end = at + 2;
+	for (int i = 0; i < 2; i++) {
+		*end++ = (uint8_t)(fields[i] << 3 | VARINT);
+		end += encode_varint(end, values[i]);
+	}
+	at[0] = (uint8_t)(field << 3 | LENGTH);
+	at[1] = (uint8_t)(end - at - 2);
+	p->n += (size_t)(end - at);
 }
 
 void nvs_proto_int(struct nvs_proto *p, uint32_t field, int64_t value)

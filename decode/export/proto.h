@@ -30,6 +30,9 @@ void nvs_proto_free(struct nvs_proto *p);
 void nvs_proto_begin(struct nvs_proto *p, uint32_t field);
 void nvs_proto_end(struct nvs_proto *p);
 void nvs_proto_uint(struct nvs_proto *p, uint32_t field, uint64_t value);
+/* A message of two numbers. All field numbers are below 16. */
+void nvs_proto_pair(struct nvs_proto *p, uint32_t field, const uint32_t fields[2],
+		    const uint64_t values[2]);
 /* int32 and int64; negative numbers take ten bytes. */
 void nvs_proto_int(struct nvs_proto *p, uint32_t field, int64_t value);
 void nvs_proto_fixed64(struct nvs_proto *p, uint32_t field, uint64_t value);

@@ -28,12 +28,9 @@ static void add_text(struct nvs_slice *s, const char *name, const char *text)
 
 static void add_arguments(struct nvs_slice *s, const struct nvs_call *call)
 {
-	for (uint32_t i = 0; i < call->nargs; i++) {
-		struct nvs_arg arg = nvs_call_arg_at(call, i);
-
-		if (!arg.absent)
-			add_number(s, arg.name, i)->call = call;
-	}
+	for (uint32_t i = 0; i < call->nargs; i++)
+		if (!(call->absent >> i & 1))
+			add_number(s, call->api->arg[i], i)->call = call;
 }
 
 static struct nvs_slice make_slice(enum nvs_track_kind track, uint32_t number, const char *category,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of exports: columns, and callbacks that fill their rows. */
-#include "decode/export/tables.h"
+#include "decode/export/row_queue.h"
 #include <errno.h>
 #include "decode/base/hash.h"
 #include "decode/calls/args.h"
@@ -35,8 +35,9 @@ struct copying {
 #define MOST_COPYING 64u /* the decoder looks back no further than this */
 
 struct tables_state {
-	nvs_table_row_fn *row;
-	void *arg;
+	struct nvs_row_queue *queue;
+	int (*begin)(void *arg, const struct nvs_event_stream *w); /* may be NULL */
+	void *arg; /* of BEGIN */
 	struct held *held; /* in order of begin */
 	uint64_t ids;
 	struct copying copying[MOST_COPYING]; /* ring buffer from FIRST on */
@@ -62,12 +63,12 @@ struct tables_state {
 
 static void add_number(struct tables_state *st, bool known, uint64_t value)
 {
-	st->cells[st->n++] = (struct nvs_table_cell){known, (int64_t)value, NULL};
+	st->cells[st->n++] = (struct nvs_table_cell){.known = known, .number = (int64_t)value};
 }
 
 static void add_text(struct tables_state *st, const char *value)
 {
-	st->cells[st->n++] = (struct nvs_table_cell){value && *value, 0, value};
+	st->cells[st->n++] = (struct nvs_table_cell){.known = value && *value, .text = value};
 }
 
 static struct tables_state *begin_row(const struct nvs_event_stream *w)
@@ -83,7 +84,7 @@ static int finish_row(const struct nvs_event_stream *w, enum nvs_table_id table)
 {
 	struct tables_state *st = w->to;
 
-	return st->n == nvs_tables[table].ncolumns ? st->row(st->arg, w, table, st->cells)
+	return st->n == nvs_tables[table].ncolumns ? nvs_row_queue_add(st->queue, table, st->cells)
 						   : -EINVAL;
 }
 
@@ -187,8 +188,12 @@ static int on_begin(struct nvs_event_stream *w)
 	struct tables_state *st = begin_row(w);
 	struct nvs_value pid = {0}, rank = {0}, ranks = {0};
 	const struct nvs_trace_clock *clock = w->clock;
-	int r;
+	int r = nvs_row_queue_drain(st->queue);
 
+	if (!r && st->begin)
+		r = st->begin(st->arg, w);
+	if (r)
+		return r;
 	nvs_source_pid(w->source, &pid);
 	nvs_source_number(w->source, NVS_ATTR_RANK, &rank);
 	nvs_source_number(w->source, NVS_ATTR_WORLD_SIZE, &ranks);
@@ -664,7 +669,9 @@ static int on_end(struct nvs_event_stream *w, bool whole)
 	return r || !whole ? r : add_stacks(w);
 }
 
-int nvs_tables_deliver(struct nvs_run *run, nvs_table_row_fn *row, void *arg)
+int nvs_tables_deliver(struct nvs_run *run,
+		       int (*begin)(void *arg, const struct nvs_event_stream *w),
+		       nvs_table_row_fn *row, void *arg)
 {
 	static const struct nvs_event_sink walker = {
 		.begin = on_begin,
@@ -678,9 +685,13 @@ int nvs_tables_deliver(struct nvs_run *run, nvs_table_row_fn *row, void *arg)
 		.memory = on_memory,
 		.end = on_end,
 	};
-	struct tables_state st = {.row = row, .arg = arg};
+	struct tables_state st = {.queue = nvs_row_queue_new(row, arg), .begin = begin, .arg = arg};
+	int r = st.queue ? nvs_events_deliver(run, &walker, &st) : -ENOMEM;
 
-	return nvs_events_deliver(run, &walker, &st);
+	if (!r)
+		r = nvs_row_queue_drain(st.queue);
+	nvs_row_queue_free(st.queue);
+	return r;
 }
 
 #define TABLE(name, CELLS)                                                    \

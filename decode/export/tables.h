@@ -41,13 +41,19 @@ extern const struct nvs_table_layout {
 
 struct nvs_table_cell {
 	bool known; /* else null */
+	bool same; /* the value of the table's row before, certainly */
 	int64_t number; /* unsigned 64-bit values keep their bits */
 	const char *text; /* as in the trace, not escaped */
 };
 
-/* Passes every row of RUN's traces to ROW, which returns 0 or -errno. */
-typedef int nvs_table_row_fn(void *arg, const struct nvs_event_stream *w, enum nvs_table_id table,
+/* Takes a row; returns 0 or -errno. A text stays valid while it is that of the table's next rows.
+ */
+typedef int nvs_table_row_fn(void *arg, enum nvs_table_id table,
 			     const struct nvs_table_cell *cells);
-int nvs_tables_deliver(struct nvs_run *run, nvs_table_row_fn *row, void *arg);
+/* Passes every row of RUN's traces to ROW, in another thread. Before the rows of each trace, calls
+ * BEGIN if it is not NULL, while ROW is not running. */
+int nvs_tables_deliver(struct nvs_run *run,
+		       int (*begin)(void *arg, const struct nvs_event_stream *w),
+		       nvs_table_row_fn *row, void *arg);
 
 #endif

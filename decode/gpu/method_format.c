@@ -9,18 +9,16 @@
 #include "decode/base/digits.h"
 #include "decode/gpu/method_format.h"
 
-char *nvs_line_reserve(struct nvs_line_buffer *l, size_t n)
+char *nvs_line_grow(struct nvs_line_buffer *l, size_t n)
 {
-	if (l->room - l->length < n) {
-		size_t room = 2 * l->room + n + 1024;
-		char *text = realloc(l->text, room);
+	size_t room = 2 * l->room + n + 1024;
+	char *text = realloc(l->text, room);
 
-		if (!text)
-			return NULL;
-		l->text = text;
-		l->room = room;
-	}
-	return l->text + l->length;
+	if (!text)
+		return NULL;
+	l->text = text;
+	l->room = room;
+	return text + l->length;
 }
 
 /* Flags and width of a conversion. */
@@ -30,7 +28,7 @@ struct conversion {
 	int longs;
 };
 
-static const char *read_conversion(const char *format, struct conversion *c)
+static inline const char *read_conversion(const char *format, struct conversion *c)
 {
 	*c = (struct conversion){.left = false};
 	for (; *format == '-' || *format == '0'; format++)
@@ -64,26 +62,30 @@ static inline char *put_padded(char *p, const char *end, const struct conversion
 static char *put_simple(char *p, const char *end, const char *format, va_list *ap)
 {
 	for (; p; format++) {
-		size_t n = (size_t)(strchrnul(format, '%') - format);
-		char digits[NVS_DIGITS];
-		const char *text = digits;
+		char digits[NVS_DIGITS], *to = digits, *start;
 		struct conversion c;
 		uint64_t number;
 
-		if ((size_t)(end - p) < n)
-			return NULL;
-		p = nvs_put_text(p, format, n);
-		if (!format[n])
+		for (; *format && *format != '%' && p < end; format++)
+			*p++ = *format;
+		if (!*format)
 			return p;
-		format = read_conversion(format + n + 1, &c);
+		if (p == end)
+			return NULL;
+		format = read_conversion(format + 1, &c);
 		if (*format == 's') {
-			text = va_arg(*ap, const char *);
+			const char *text = va_arg(*ap, const char *);
+
 			p = text ? put_padded(p, end, &c, text, strlen(text)) : NULL;
 		} else if (*format == 'u' || *format == 'x') {
 			number = c.longs ? va_arg(*ap, unsigned long) : va_arg(*ap, unsigned);
-			text = *format == 'u' ? nvs_put_dec(digits, number)
-					      : nvs_put_hex(digits, number);
-			p = put_padded(p, end, &c, digits, (size_t)(text - digits));
+			start = p;
+			/* Most numbers can be written where they belong. */
+			if (!c.width && end - p >= NVS_DIGITS)
+				to = p;
+			p = *format == 'u' ? nvs_put_dec(to, number) : nvs_put_hex(to, number);
+			if (to == digits)
+				p = put_padded(start, end, &c, digits, (size_t)(p - digits));
 		} else {
 			p = NULL;
 		}

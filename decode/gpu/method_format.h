@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include "decode/base/digits.h"
 #include "decode/gpu/class.h"
 #include "decode/gpu/ops.h"
 
@@ -17,9 +19,58 @@ struct nvs_line_buffer {
 
 void nvs_line_put(struct nvs_line_buffer *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+char *nvs_line_grow(struct nvs_line_buffer *l, size_t n);
 /* Reserves N bytes at the end; the caller adds to length what it uses. Returns NULL if memory is
  * short. */
-char *nvs_line_reserve(struct nvs_line_buffer *l, size_t n);
+static inline char *nvs_line_reserve(struct nvs_line_buffer *l, size_t n)
+{
+	return l->room - l->length >= n ? l->text + l->length : nvs_line_grow(l, n);
+}
+
+/* Appends TEXT; and a number after it, as %u and %x print it. */
+static inline void nvs_line_text(struct nvs_line_buffer *l, const char *text)
+{
+	size_t n = strlen(text);
+	char *p = nvs_line_reserve(l, n + 1);
+
+	if (!p)
+		return;
+	memcpy(p, text, n);
+	l->length += n;
+}
+
+/* Pads TEXT with spaces to WIDTH, at most 16. */
+static inline void nvs_line_column(struct nvs_line_buffer *l, const char *text, size_t width)
+{
+	size_t n = strlen(text);
+
+	nvs_line_text(l, text);
+	if (n < width && nvs_line_reserve(l, 16)) {
+		memset(l->text + l->length, ' ', 16);
+		l->length += width - n;
+	}
+}
+
+static inline void nvs_line_dec(struct nvs_line_buffer *l, const char *text, uint64_t number)
+{
+	char *p;
+
+	nvs_line_text(l, text);
+	p = nvs_line_reserve(l, NVS_DIGITS);
+	if (p)
+		l->length = (size_t)(nvs_put_dec(p, number) - l->text);
+}
+
+static inline void nvs_line_hex(struct nvs_line_buffer *l, const char *text, uint64_t number)
+{
+	char *p;
+
+	nvs_line_text(l, text);
+	p = nvs_line_reserve(l, NVS_DIGITS);
+	if (p)
+		l->length = (size_t)(nvs_put_hex(p, number) - l->text);
+}
+
 void nvs_line_start(struct nvs_line_buffer *l);
 void nvs_line_free(struct nvs_line_buffer *l);
 

@@ -27,34 +27,54 @@ const char *nvs_reduction_name(uint32_t reduction)
 	return reduction < NVS_RED_OTHER ? names[reduction] : "reduce";
 }
 
+/* Who performs an operation. */
+static void put_agent(struct nvs_line_buffer *l, const char *name)
+{
+	nvs_line_text(l, " ");
+	nvs_line_column(l, name, 8);
+	nvs_line_text(l, " ");
+}
+
+/* Two digits. */
+static void put_byte(struct nvs_line_buffer *l, uint8_t value)
+{
+	char *p = nvs_line_reserve(l, NVS_DIGITS);
+
+	if (!p)
+		return;
+	nvs_put_hex8(p, (uint32_t)value << 24);
+	l->length += 2;
+}
+
 static void put_address(struct nvs_line_buffer *l, const struct nvs_address_formatter *where,
 			uint64_t address)
 {
-	nvs_line_put(l, "0x%llx", (unsigned long long)address);
+	nvs_line_hex(l, "0x", address);
 	if (where && where->put)
 		where->put(where->arg, l, address);
 }
 
 static void put_shape(struct nvs_line_buffer *l, const struct nvs_op *op)
 {
-	nvs_line_put(l, "  %llu bytes", (unsigned long long)op->copy.bytes);
+	nvs_line_dec(l, "  ", op->copy.bytes);
+	nvs_line_text(l, " bytes");
 	if (op->flags & NVS_OP_TWO_D) {
 		nvs_line_put(l, " (%u lines of %llu", op->copy.lines,
 			     (unsigned long long)op->copy.width);
 		if (op->copy.src_pitch)
-			nvs_line_put(l, ", source pitch %u", op->copy.src_pitch);
+			nvs_line_dec(l, ", source pitch ", op->copy.src_pitch);
 		nvs_line_put(l, ", pitch %u)", op->copy.dst_pitch);
 	}
 	if (op->flags & NVS_OP_BLOCKLINEAR_SRC)
-		nvs_line_put(l, " from-blocklinear");
+		nvs_line_text(l, " from-blocklinear");
 	if (op->flags & NVS_OP_BLOCKLINEAR_DST)
-		nvs_line_put(l, " to-blocklinear");
+		nvs_line_text(l, " to-blocklinear");
 	if (op->flags & NVS_OP_PHYSICAL_SRC)
-		nvs_line_put(l, " from-physical");
+		nvs_line_text(l, " from-physical");
 	if (op->flags & NVS_OP_PHYSICAL_DST)
-		nvs_line_put(l, " to-physical");
+		nvs_line_text(l, " to-physical");
 	if (op->flags & NVS_OP_INCOMPLETE)
-		nvs_line_put(l, " incomplete");
+		nvs_line_text(l, " incomplete");
 }
 
 static void put_copy(struct nvs_line_buffer *l, const struct nvs_op *op,
@@ -63,12 +83,12 @@ static void put_copy(struct nvs_line_buffer *l, const struct nvs_op *op,
 	if (op->copy.mode == NVS_COPY_MACRO)
 		nvs_line_put(l, " macro %-2u ", op->copy.macro);
 	else
-		nvs_line_put(l, " %-8s ", nvs_copy_mode_name(op->copy.mode));
+		put_agent(l, nvs_copy_mode_name(op->copy.mode));
 	if (op->copy.src) {
 		put_address(l, where, op->copy.src);
-		nvs_line_put(l, " ");
+		nvs_line_text(l, " ");
 	}
-	nvs_line_put(l, "-> ");
+	nvs_line_text(l, "-> ");
 	put_address(l, where, op->copy.dst);
 	put_shape(l, op);
 }
@@ -76,15 +96,16 @@ static void put_copy(struct nvs_line_buffer *l, const struct nvs_op *op,
 static void put_memset(struct nvs_line_buffer *l, const struct nvs_op *op,
 		       const struct nvs_address_formatter *where)
 {
-	nvs_line_put(l, " %-8s -> ", nvs_copy_mode_name(op->copy.mode));
+	put_agent(l, nvs_copy_mode_name(op->copy.mode));
+	nvs_line_text(l, "-> ");
 	put_address(l, where, op->copy.dst);
 	put_shape(l, op);
-	nvs_line_put(l, " of 0x");
+	nvs_line_text(l, " of 0x");
 	for (int i = op->copy.element - 1; i >= 0; i--) {
 		if (op->copy.left >> i & 1)
-			nvs_line_put(l, "--");
+			nvs_line_text(l, "--");
 		else
-			nvs_line_put(l, "%02x", op->copy.value[i]);
+			put_byte(l, op->copy.value[i]);
 	}
 }
 
@@ -97,21 +118,21 @@ static void put_launch(struct nvs_line_buffer *l, const struct nvs_op *op, const
 		       const struct nvs_address_formatter *where)
 {
 	if (!q) {
-		nvs_line_put(l, " descriptor ");
+		nvs_line_text(l, " descriptor ");
 		put_address(l, where, op->launch.descriptor);
-		nvs_line_put(l, " (not in the trace)");
+		nvs_line_text(l, " (not in the trace)");
 		return;
 	}
-	nvs_line_put(l, " program ");
+	nvs_line_text(l, " program ");
 	put_address(l, where, q->program);
 	put_dim(l, "grid", q->grid);
 	put_dim(l, "block", q->block);
 	if (q->cluster[0])
 		put_dim(l, "cluster", q->cluster);
 	nvs_line_put(l, " registers %u shared %u", q->registers, q->shared_bytes);
-	nvs_line_put(l, " descriptor 0x%llx", (unsigned long long)op->launch.descriptor);
+	nvs_line_hex(l, " descriptor 0x", op->launch.descriptor);
 	if (op->flags & NVS_OP_CHAINED)
-		nvs_line_put(l, " after 0x%llx", (unsigned long long)op->launch.parent);
+		nvs_line_hex(l, " after 0x", op->launch.parent);
 	for (uint32_t i = 0; i < q->nbanks; i++) {
 		if (q->banks[i].bytes)
 			nvs_line_put(l, " c%u=0x%llx+%u", i,
@@ -145,7 +166,7 @@ static void put_trigger(struct nvs_line_buffer *l, const struct nvs_op *op,
 {
 	const char *name = get_action_name(op);
 
-	nvs_line_put(l, " descriptor ");
+	nvs_line_text(l, " descriptor ");
 	put_address(l, where, op->launch.descriptor);
 	nvs_line_put(l, "  %s", name ? name : "?");
 	if (op->launch.launches)
@@ -159,13 +180,13 @@ static void put_semaphore(struct nvs_line_buffer *l, const struct nvs_op *op,
 	static const char *const conditions[] = {"==", ">=", "circular >=", "&", "nor"};
 	static const char *const by[] = {"host", "engine", "grid"};
 
-	nvs_line_put(l, " %-8s ", by[op->sem.by % 3]);
+	put_agent(l, by[op->sem.by % 3]);
 	put_address(l, where, op->sem.address);
 	if (op->kind == NVS_OP_ACQUIRE)
 		nvs_line_put(l, "  %s 0x%llx", conditions[op->sem.op % 5],
 			     (unsigned long long)op->sem.payload);
 	else if (op->sem.op == NVS_SEM_SET)
-		nvs_line_put(l, "  = 0x%llx", (unsigned long long)op->sem.payload);
+		nvs_line_hex(l, "  = 0x", op->sem.payload);
 	else if (op->flags & NVS_OP_VALUE)
 		nvs_line_put(l, "  %s 0x%llx = 0x%llx", nvs_reduction_name(op->sem.reduction),
 			     (unsigned long long)op->sem.payload,
@@ -174,11 +195,11 @@ static void put_semaphore(struct nvs_line_buffer *l, const struct nvs_op *op,
 		nvs_line_put(l, "  %s 0x%llx", nvs_reduction_name(op->sem.reduction),
 			     (unsigned long long)op->sem.payload);
 	if (op->flags & NVS_OP_TIMESTAMP)
-		nvs_line_put(l, " timestamp");
+		nvs_line_text(l, " timestamp");
 	if (op->flags & NVS_OP_WIDE)
-		nvs_line_put(l, " 64-bit");
+		nvs_line_text(l, " 64-bit");
 	if (op->flags & NVS_OP_WFI)
-		nvs_line_put(l, " after-idle");
+		nvs_line_text(l, " after-idle");
 }
 
 static void put_method(struct nvs_line_buffer *l, const struct nvs_op *op)
@@ -187,7 +208,7 @@ static void put_method(struct nvs_line_buffer *l, const struct nvs_op *op)
 	struct nvs_method_at at;
 
 	nvs_method_find(cls, op->method.method, &at);
-	nvs_line_put(l, " ");
+	nvs_line_text(l, " ");
 	nvs_format_method(l, &at, op->method.method);
 	if (at.method)
 		nvs_format_fields(l, at.method, op->method.value, false);
@@ -198,7 +219,7 @@ void nvs_format_op(struct nvs_line_buffer *l, const struct nvs_op *op, const str
 {
 	static const char *const uses[] = {"descriptor", "constants", "semaphore"};
 
-	nvs_line_put(l, "%-9s", nvs_op_kind_name(op->kind));
+	nvs_line_column(l, nvs_op_kind_name(op->kind), 9);
 	switch (op->kind) {
 	case NVS_OP_COPY:
 		put_copy(l, op, where);
@@ -212,7 +233,8 @@ void nvs_format_op(struct nvs_line_buffer *l, const struct nvs_op *op, const str
 		put_memset(l, op, where);
 		break;
 	case NVS_OP_CODE:
-		nvs_line_put(l, " %-8s at ", nvs_copy_mode_name(op->code.mode));
+		put_agent(l, nvs_copy_mode_name(op->code.mode));
+		nvs_line_text(l, "at ");
 		put_address(l, where, op->code.dst);
 		nvs_line_put(l, "  %llu bytes, copied by #%llu", (unsigned long long)op->code.bytes,
 			     (unsigned long long)op->code.tag);

@@ -18,6 +18,7 @@ static void halve_points(struct nvs_clock_table *c)
 	if (!(c->count & 1))
 		c->points[n++] = c->points[c->count - 1];
 	c->count = n;
+	c->has_origin = false;
 }
 
 int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_t real_ns)
@@ -40,6 +41,8 @@ int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_
 	memmove(c->points + at + 1, c->points + at, (c->count - at) * sizeof(*c->points));
 	c->points[at] = (struct nvs_clock_reading){ticks, mono_ns, real_ns};
 	c->count++;
+	c->segment = 0;
+	c->has_origin = false;
 	return 0;
 }
 
@@ -47,6 +50,25 @@ const struct nvs_clock_reading *nvs_clock_points(const struct nvs_trace *t, uint
 {
 	*n = t->clock.count;
 	return t->clock.points;
+}
+
+/* The trace's reader alone converts: what it remembers is no change of the trace. */
+static struct nvs_clock_table *memory_of(const struct nvs_trace *t)
+{
+	return (struct nvs_clock_table *)&t->clock;
+}
+
+/* Start of the segment that covers TICKS: mostly that of the time converted before. */
+static const struct nvs_clock_reading *find_segment(const struct nvs_trace *t, uint64_t ticks)
+{
+	const struct nvs_clock_table *c = &t->clock;
+	const struct nvs_clock_reading *p = c->points + c->segment;
+
+	if (c->segment + 1 < c->count && p[0].ticks <= ticks && ticks < p[1].ticks)
+		return p;
+	p = NVS_SEGMENT_START(c->points, c->count, ticks, ticks);
+	memory_of(t)->segment = (uint32_t)(p - c->points);
+	return p;
 }
 
 static bool convert_ticks(const struct nvs_trace *t, uint64_t ticks, bool real, uint64_t *ns)
@@ -68,7 +90,7 @@ static bool convert_ticks(const struct nvs_trace *t, uint64_t ticks, bool real, 
 	}
 	if (c->count < 2)
 		return false;
-	p = NVS_SEGMENT_START(c->points, c->count, ticks, ticks);
+	p = find_segment(t, ticks);
 	/* A 64-bit mantissa is exact for these numbers. */
 	dt = (long double)p[1].ticks - p[0].ticks;
 	dn = real ? (long double)p[1].real_ns - p[0].real_ns
@@ -88,13 +110,24 @@ bool nvs_clock_real(const struct nvs_trace *t, uint64_t ticks, uint64_t *ns)
 	return convert_ticks(t, ticks, true, ns);
 }
 
+static bool convert_start(const struct nvs_trace *t, uint64_t *ns)
+{
+	struct nvs_clock_table *c = memory_of(t);
+
+	if (!c->has_origin || c->origin != t->session.first_time) {
+		c->origin = t->session.first_time;
+		c->has_origin = convert_ticks(t, c->origin, false, &c->origin_ns);
+	}
+	*ns = c->origin_ns;
+	return c->has_origin;
+}
+
 bool nvs_clock_since_start(const struct nvs_trace *t, uint64_t ticks, int64_t *ns)
 {
 	uint64_t a, b;
 
 	*ns = 0;
-	if (!convert_ticks(t, t->session.first_time, false, &a) ||
-	    !convert_ticks(t, ticks, false, &b))
+	if (!convert_start(t, &a) || !convert_ticks(t, ticks, false, &b))
 		return false;
 	*ns = (int64_t)(b - a);
 	*ns = *ns > MOST_NS ? MOST_NS : *ns < -MOST_NS ? -MOST_NS : *ns;

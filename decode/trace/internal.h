@@ -28,6 +28,10 @@ void nvs_objects_free(struct nvs_trace *t);
 struct nvs_clock_table {
 	struct nvs_clock_reading *points; /* sorted by ticks */
 	uint32_t count, room;
+	/* Results of the latest conversions: segment of points; time of the tick ORIGIN. */
+	uint32_t segment;
+	bool has_origin;
+	uint64_t origin, origin_ns;
 };
 int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_t real_ns);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Packs of --html: text, deflated and in base64. */
+/* Packs of --html: text, deflated and in base64; and the press, which does that in threads. */
 #include "decode/export/html/pack.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <zlib.h>
+#include "decode/base/digits.h"
+#include "decode/base/pipeline.h"
 
-void nvs_html_pack_put(struct nvs_html_pack *p, const char *text, size_t n)
+/* Room for N bytes at the end; the caller adds to p->n what it uses. NULL if memory is short. */
+static char *reserve_text(struct nvs_html_pack *p, size_t n)
 {
 	size_t room = p->room ? p->room : NVS_PACK_BYTES / 4;
 	char *grown;
@@ -16,12 +19,33 @@ void nvs_html_pack_put(struct nvs_html_pack *p, const char *text, size_t n)
 	grown = room == p->room ? p->text : realloc(p->text, room);
 	if (!grown) {
 		p->status = -ENOMEM;
-		return;
+		return NULL;
 	}
 	p->text = grown;
 	p->room = room;
-	memcpy(p->text + p->n, text, n);
+	return grown + p->n;
+}
+
+void nvs_html_pack_put(struct nvs_html_pack *p, const char *text, size_t n)
+{
+	char *to = reserve_text(p, n);
+
+	if (!to)
+		return;
+	memcpy(to, text, n);
 	p->n += n;
+}
+
+void nvs_html_pack_number(struct nvs_html_pack *p, int64_t number)
+{
+	char *to = reserve_text(p, 1 + NVS_DIGITS), *end = to;
+
+	if (!to)
+		return;
+	if (number < 0)
+		*end++ = '-';
+	end = nvs_put_dec(end, number < 0 ? -(uint64_t)number : (uint64_t)number);
+	p->n += (size_t)(end - to);
 }
 
 void nvs_html_pack_print(struct nvs_html_pack *p, const char *format, ...)
@@ -36,54 +60,163 @@ void nvs_html_pack_print(struct nvs_html_pack *p, const char *format, ...)
 	nvs_html_pack_put(p, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
+/* ---- elements ---- */
+
+/* Text on its way to the page. */
+struct page_element {
+	struct nvs_html_pack pack; /* its attributes and text */
+	struct nvs_html_pack *owner;
+	char *letters; /* the text, deflated and in base64 */
+	size_t nletters;
+	uint64_t most; /* maximum of nletters, for this text */
+	int status;
+};
+
+struct nvs_html_press {
+	FILE *out;
+	struct nvs_pipeline *pipeline;
+	struct page_element elements[NVS_PIPELINE_JOBS];
+	unsigned next, in_use; /* next one to use, of the ring; number in the pipeline */
+	uint64_t written, waiting; /* bytes of the page: so far; at most, of elements not written */
+};
+
+static size_t base64_size(size_t n)
+{
+	return (n + 2) / 3 * 4;
+}
+
 /* Every 3 bytes become 4 letters. */
-static void write_base64(FILE *out, const unsigned char *data, size_t n)
+static void encode_base64(char *to, const unsigned char *data, size_t n)
 {
 	static const char letters[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char line[4096];
-	size_t at = 0;
 
 	for (size_t i = 0; i < n; i += 3) {
 		uint32_t three = (uint32_t)data[i] << 16 | (i + 1 < n ? data[i + 1] << 8 : 0) |
 				 (i + 2 < n ? data[i + 2] : 0);
 
-		line[at++] = letters[three >> 18];
-		line[at++] = letters[three >> 12 & 63];
-		line[at++] = i + 1 < n ? letters[three >> 6 & 63] : '=';
-		line[at++] = i + 2 < n ? letters[three & 63] : '=';
-		if (at == sizeof(line)) {
-			fwrite(line, 1, at, out);
-			at = 0;
-		}
+		*to++ = letters[three >> 18];
+		*to++ = letters[three >> 12 & 63];
+		*to++ = i + 1 < n ? letters[three >> 6 & 63] : '=';
+		*to++ = i + 2 < n ? letters[three & 63] : '=';
 	}
-	fwrite(line, 1, at, out);
 }
 
-static int write_element(struct nvs_html_pack *p)
+static void press_element(void *element)
 {
-	uLongf size = compressBound(p->n);
+	struct page_element *e = element;
+	uLongf size = compressBound(e->pack.n);
 	unsigned char *packed = malloc(size);
 
-	if (!packed || compress2(packed, &size, (const Bytef *)p->text, p->n, 6) != Z_OK) {
-		free(packed);
-		return -ENOMEM;
+	e->status = -ENOMEM;
+	e->letters = NULL;
+	if (packed && compress2(packed, &size, (const Bytef *)e->pack.text, e->pack.n, 6) == Z_OK) {
+		e->nletters = base64_size(size);
+		e->letters = malloc(e->nletters);
 	}
-	fprintf(p->out,
-		"<script type=\"application/octet-stream\" data-pack=\"%s\" data-process=\"%u\" "
-		"data-at=\"%" PRIu64 "\" data-items=\"%" PRIu64 "\"%s>",
-		p->kind, p->process, p->at, p->items, p->heads ? " data-heads" : "");
-	write_base64(p->out, packed, size);
-	fputs("</script>\n", p->out);
+	if (e->letters) {
+		encode_base64(e->letters, packed, size);
+		e->status = 0;
+	}
 	free(packed);
-	p->packed += (size + 2) / 3 * 4;
-	return ferror(p->out) ? -EIO : 0;
+}
+
+static void write_element(FILE *out, struct page_element *e)
+{
+	const struct nvs_html_pack *p = &e->pack;
+
+	if (!e->status) {
+		fprintf(out,
+			"<script type=\"application/octet-stream\" data-pack=\"%s\" "
+			"data-process=\"%u\" data-at=\"%" PRIu64 "\" data-items=\"%" PRIu64 "\"%s>",
+			p->kind, p->process, p->at, p->items, p->heads ? " data-heads" : "");
+		fwrite(e->letters, 1, e->nletters, out);
+		fputs("</script>\n", out);
+	}
+	free(e->letters);
+	if (!e->owner->status)
+		e->owner->status = e->status ? e->status : ferror(out) ? -EIO : 0;
+}
+
+/* ---- a press ---- */
+
+struct nvs_html_press *nvs_html_press_new(FILE *out)
+{
+	struct nvs_html_press *press = calloc(1, sizeof(*press));
+
+	if (!press)
+		return NULL;
+	press->out = out;
+	press->pipeline = nvs_pipeline_new(NVS_PIPELINE_JOBS, press_element);
+	if (press->pipeline)
+		return press;
+	free(press);
+	return NULL;
+}
+
+/* Writes the oldest element, once it is ready. Returns false if there is none. */
+static bool finish_oldest(struct nvs_html_press *press)
+{
+	struct page_element *e = nvs_pipeline_take(press->pipeline);
+
+	if (!e)
+		return false;
+	press->in_use--;
+	write_element(press->out, e);
+	press->waiting -= e->most;
+	press->written += e->status ? 0 : e->nletters;
+	return true;
+}
+
+bool nvs_html_press_exceeds(struct nvs_html_press *press, uint64_t limit)
+{
+	while (press->written <= limit && press->written + press->waiting > limit &&
+	       finish_oldest(press))
+		;
+	return press->written > limit;
+}
+
+void nvs_html_press_free(struct nvs_html_press *press)
+{
+	if (!press)
+		return;
+	nvs_pipeline_free(press->pipeline);
+	for (unsigned i = 0; i < NVS_PIPELINE_JOBS; i++)
+		free(press->elements[i].pack.text);
+	free(press);
+}
+
+/* The element takes the text of P, and P the room of an earlier one. */
+static void hand_over(struct nvs_html_press *press, struct nvs_html_pack *p)
+{
+	struct page_element *e = press->elements + press->next++ % NVS_PIPELINE_JOBS;
+	char *text;
+	size_t room;
+
+	if (press->in_use == NVS_PIPELINE_JOBS)
+		finish_oldest(press);
+	press->in_use++;
+	text = e->pack.text;
+	room = e->pack.room;
+	e->pack = *p;
+	e->owner = p;
+	e->most = base64_size(compressBound(p->n));
+	press->waiting += e->most;
+	nvs_pipeline_put(press->pipeline, e);
+	p->text = text;
+	p->room = room;
 }
 
 int nvs_html_pack_flush(struct nvs_html_pack *p)
 {
-	if (p->n && !p->status)
-		p->status = write_element(p);
+	struct page_element now = {.pack = *p, .owner = p};
+
+	if (p->n && !p->status && p->press) {
+		hand_over(p->press, p);
+	} else if (p->n && !p->status) {
+		press_element(&now);
+		write_element(p->out, &now);
+	}
 	p->at += p->items;
 	p->items = 0;
 	p->n = 0;
@@ -92,12 +225,13 @@ int nvs_html_pack_flush(struct nvs_html_pack *p)
 
 int nvs_html_pack_end(struct nvs_html_pack *p)
 {
-	int r = nvs_html_pack_flush(p);
-
+	nvs_html_pack_flush(p);
+	while (p->press && finish_oldest(p->press))
+		;
 	free(p->text);
 	p->text = NULL;
 	p->room = 0;
-	return r;
+	return p->status;
 }
 
 FILE *nvs_html_pack_open(void *arg, ssize_t (*write)(void *arg, const char *text, size_t n))

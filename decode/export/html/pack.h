@@ -19,25 +19,36 @@
 #define NVS_PACK_BYTES (256u << 10) /* bytes of text in one element, if it can be split there */
 #endif
 
+struct nvs_html_press;
+
 struct nvs_html_pack {
 	FILE *out; /* the page */
+	struct nvs_html_press *press; /* NULL: elements are written at once */
 	const char *kind; /* data-pack */
 	uint32_t process; /* number of the trace, from 1; 0: all */
 	bool heads; /* data-heads: only the first line of each submission */
 	uint64_t at, items; /* number of the first item in it, and number of items */
 	char *text;
 	size_t n, room;
-	uint64_t packed; /* bytes of the page so far */
 	int status; /* -errno of the first failure */
 };
 
 void nvs_html_pack_put(struct nvs_html_pack *p, const char *text, size_t n);
 void nvs_html_pack_print(struct nvs_html_pack *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+void nvs_html_pack_number(struct nvs_html_pack *p, int64_t number);
 /* Writes the element, unless it is empty, and begins the next. Returns status. */
 int nvs_html_pack_flush(struct nvs_html_pack *p);
 /* Writes the last element and frees the text. Returns status. */
 int nvs_html_pack_end(struct nvs_html_pack *p);
+/* Deflates the elements of its packs in other threads, and writes them to OUT in order. Nothing
+ * else may write to OUT meanwhile. Returns NULL if memory is short. */
+struct nvs_html_press *nvs_html_press_new(FILE *out);
+/* Returns true if its elements so far are larger than LIMIT, in bytes of the page. */
+bool nvs_html_press_exceeds(struct nvs_html_press *press, uint64_t limit);
+/* After the end of its packs. NULL is allowed. */
+void nvs_html_press_free(struct nvs_html_press *press);
+
 /* Returns a stream that writes to WRITE; NULL on failure. */
 FILE *nvs_html_pack_open(void *arg, ssize_t (*write)(void *arg, const char *text, size_t n));
 /* WRITE of a stream into a pack. */

@@ -13,6 +13,7 @@
 struct page_stream {
 	struct nvs_html_pack pack;
 	struct nvs_html_left_out *left;
+	struct nvs_out *dump; /* writes into the stream */
 	char *part; /* an incomplete line */
 	size_t n, room;
 	uint32_t process;
@@ -74,9 +75,10 @@ static void begin_submission(struct page_stream *s, const char *line, size_t n)
 		s->pack.at = s->number;
 		s->pack.items = 0;
 		s->pack.process = s->process;
-		s->pack.heads = s->pack.packed > NVS_HTML_WORDS;
+		s->pack.heads = nvs_html_press_exceeds(s->pack.press, NVS_HTML_WORDS);
+		s->dump->brief = s->pack.heads;
 	}
-	s->dropped = s->pack.packed > NVS_HTML_HEADS;
+	s->dropped = nvs_html_press_exceeds(s->pack.press, NVS_HTML_HEADS);
 	s->left->submissions += s->dropped;
 	s->left->words += s->pack.heads && !s->dropped;
 	if (s->dropped)
@@ -198,14 +200,19 @@ static int explain_methods(const struct page_stream *s)
 
 int nvs_html_print_stream(struct nvs_run *dump, struct nvs_html_left_out *left)
 {
-	struct page_stream s = {.pack = {.out = dump->out->file, .kind = "stream"},
+	struct nvs_out out = {.file = NULL};
+	struct page_stream s = {.pack = {.out = dump->out->file,
+					 .press = nvs_html_press_new(dump->out->file),
+					 .kind = "stream"},
 				.left = left,
+				.dump = &out,
 				.process = dump->n == 1,
 				.dropped = true,
 				.seen = calloc(nvs_nclasses + 1ul, METHODS / 32)};
-	struct nvs_out out = {.file = s.seen ? nvs_html_pack_open(&s, on_text) : NULL};
 	int r = -ENOMEM, end;
 
+	if (s.seen && s.pack.press)
+		out.file = nvs_html_pack_open(&s, on_text);
 	if (out.file) {
 		struct nvs_out *page = dump->out;
 
@@ -218,6 +225,7 @@ int nvs_html_print_stream(struct nvs_run *dump, struct nvs_html_left_out *left)
 	}
 	end_submission(&s);
 	end = nvs_html_pack_end(&s.pack);
+	nvs_html_press_free(s.pack.press);
 	r = r < 0 ? r : end;
 	if (!r)
 		r = explain_methods(&s);

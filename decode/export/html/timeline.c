@@ -138,7 +138,8 @@ static uint32_t name_number(struct page_timeline *t, const char *text)
 
 static void put_number(struct page_timeline *t, int64_t n)
 {
-	nvs_html_pack_print(&t->events, "%" PRId64 ",", n);
+	nvs_html_pack_number(&t->events, n);
+	nvs_html_pack_put(&t->events, ",", 1);
 }
 
 static void put_numbers(struct page_timeline *t, const uint64_t *list, size_t n)
@@ -158,7 +159,7 @@ static bool begin_event(struct page_timeline *t, enum page_event_kind kind, uint
 	if (!t->timed)
 		return false;
 	if (t->nevents >= NVS_HTML_EVENTS ||
-	    t->names.packed + t->events.packed + t->details.packed > NVS_HTML_TIMES) {
+	    nvs_html_press_exceeds(t->events.press, NVS_HTML_TIMES)) {
 		if (!t->left->events++)
 			t->left->from_ns = (uint64_t)(at > 0 ? at : 0);
 		return false;
@@ -465,19 +466,20 @@ static void free_names(struct page_timeline *t)
 
 int nvs_html_print_timeline(struct nvs_run *run, struct nvs_html_left_out *left)
 {
-	FILE *out = run->out->file;
-	struct page_timeline t = {.names = {.out = out, .kind = "names"},
-				  .events = {.out = out, .kind = "times"},
-				  .details = {.out = out, .kind = "details"},
+	struct nvs_html_press *press = nvs_html_press_new(run->out->file);
+	struct page_timeline t = {.names = {.press = press, .kind = "names"},
+				  .events = {.press = press, .kind = "times"},
+				  .details = {.press = press, .kind = "details"},
 				  .left = left,
 				  .seen = NVS_ROWS(struct seen_key, key)};
-	int r = nvs_events_deliver(run, &walker, &t), end;
+	int r = press ? nvs_events_deliver(run, &walker, &t) : -ENOMEM, end;
 
 	end = nvs_html_pack_end(&t.names);
 	r = r < 0 ? r : end;
 	end = nvs_html_pack_end(&t.events);
 	r = r < 0 ? r : end;
 	end = nvs_html_pack_end(&t.details);
+	nvs_html_press_free(press);
 	nvs_rows_free(&t.seen, NULL);
 	nvs_rows_free(&t.graphs, NULL);
 	free_names(&t);

@@ -32,6 +32,7 @@ struct nvs_parquet {
 	const struct nvs_table_layout *table;
 	struct column *columns;
 	uint32_t rows; /* buffered rows */
+	size_t held; /* bytes of their dictionaries */
 	uint64_t all_rows, at; /* rows so far; bytes of the file so far */
 	struct nvs_proto groups; /* row groups, encoded for the footer */
 	uint32_t ngroups;
@@ -241,6 +242,7 @@ static int write_group(struct nvs_parquet *p)
 	p->ngroups++;
 	p->all_rows += p->rows;
 	p->rows = 0;
+	p->held = 0;
 	return r ? r : p->groups.failed ? -ENOMEM : 0;
 }
 
@@ -319,6 +321,12 @@ static int add_word(struct column *c, const void *data, uint32_t n, bool text)
 	return 0;
 }
 
+static inline void repeat_last(struct column *c)
+{
+	c->values[c->nvalues] = c->values[c->nvalues - 1];
+	c->nvalues++;
+}
+
 static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_cell *cell)
 {
 	struct column *c = p->columns + i;
@@ -341,8 +349,7 @@ static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_ce
 	n = is_text ? strlen(cell->text) : sizeof(cell->number);
 	/* What is in the dictionary is plain. */
 	if (is_last(c, is_text ? cell->text : (const void *)&cell->number, n, is_text)) {
-		c->values[c->nvalues] = c->values[c->nvalues - 1];
-		c->nvalues++;
+		repeat_last(c);
 		return 0;
 	}
 	if (!is_text)
@@ -353,15 +360,24 @@ static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_ce
 
 int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_table_cell *cells)
 {
-	size_t held = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; i < p->table->ncolumns && !r; i++) {
+		struct column *c = p->columns + i;
+		size_t before = c->dictionary.n;
+
+		/* Most values are those of the row before. */
+		if (cells[i].same && p->rows) {
+			c->set[p->rows] = cells[i].known;
+			if (cells[i].known)
+				repeat_last(c);
+			continue;
+		}
 		r = add_cell(p, i, cells + i);
-		held += p->columns[i].dictionary.n;
+		p->held += c->dictionary.n - before;
 	}
 	p->rows++;
-	if (!r && (p->rows == GROUP_ROWS || held > GROUP_BYTES))
+	if (!r && (p->rows == GROUP_ROWS || p->held > GROUP_BYTES))
 		r = write_group(p);
 	return r;
 }

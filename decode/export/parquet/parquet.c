@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include "decode/export/export_text.h"
 #include "decode/export/output_dir.h"
 #include "decode/export/parquet/file.h"
 #include "decode/export/tables.h"
@@ -28,12 +29,12 @@ struct wider {
 enum { HOST, RANK, PID, OFFSET, STARTED, NOTES };
 
 struct parquet_state {
-	uint32_t process; /* process whose files are open; 0: none */
 	FILE *file[NVS_TABLES];
 	struct nvs_parquet *parquet[NVS_TABLES];
 	struct nvs_parquet_note notes[NOTES];
 	struct wider wider[NVS_TABLES];
 	struct nvs_table_cell whose[WHOSE]; /* owner columns of the process */
+	char host[NVS_EXPORT_TEXT + 1];
 };
 
 static bool has_column(const struct nvs_table_layout *t, const char *name)
@@ -58,18 +59,25 @@ static void add_owner_columns(struct wider *w, const struct nvs_table_layout *ta
 	w->table = (struct nvs_table_layout){table->name, w->columns, n};
 }
 
+static struct nvs_table_cell owner_number(bool known, int64_t number)
+{
+	return (struct nvs_table_cell){.known = known, .same = true, .number = number};
+}
+
 static void set_owner(struct parquet_state *st, const struct nvs_event_stream *w)
 {
 	struct nvs_value v = {0};
+	const char *host = nvs_trace_session(w->source->trace)->attr[NVS_ATTR_HOST];
 
-	st->whose[0].text = nvs_trace_session(w->source->trace)->attr[NVS_ATTR_HOST];
-	st->whose[0].known = st->whose[0].text && *st->whose[0].text;
+	/* The trace may replace its attribute while rows are written. */
+	snprintf(st->host, sizeof(st->host), "%s", host ? host : "");
+	st->whose[0] = (struct nvs_table_cell){.known = *st->host, .same = true, .text = st->host};
 	nvs_source_number(w->source, NVS_ATTR_RANK, &v);
-	st->whose[1] = (struct nvs_table_cell){v.kind != NVS_VALUE_NONE, (int64_t)v.count, NULL};
+	st->whose[1] = owner_number(v.kind != NVS_VALUE_NONE, (int64_t)v.count);
 	v = (struct nvs_value){0};
 	nvs_source_pid(w->source, &v);
-	st->whose[2] = (struct nvs_table_cell){v.kind != NVS_VALUE_NONE, (int64_t)v.count, NULL};
-	st->whose[3] = (struct nvs_table_cell){w->clock->known, w->clock->shift, NULL};
+	st->whose[2] = owner_number(v.kind != NVS_VALUE_NONE, (int64_t)v.count);
+	st->whose[3] = owner_number(w->clock->known, w->clock->shift);
 }
 
 /* A value as part of a path: null as engines spell it, special bytes as %XX. */
@@ -125,7 +133,6 @@ static int open_files(struct parquet_state *st, const struct nvs_event_stream *w
 	print_partition(rank, sizeof(rank), s->attr[NVS_ATTR_RANK]);
 	set_notes(st, w);
 	set_owner(st, w);
-	st->process = w->process;
 	for (int i = 0; i < NVS_TABLES; i++) {
 		snprintf(name, sizeof(name), "%s/host=%s/rank=%s/%u.parquet", nvs_tables[i].name,
 			 host, rank, w->process);
@@ -153,28 +160,28 @@ static int close_files(struct parquet_state *st, const struct nvs_run *run, bool
 		st->parquet[i] = NULL;
 		st->file[i] = NULL;
 	}
-	st->process = 0;
 	return r;
 }
 
-static int on_row(void *arg, const struct nvs_event_stream *w, enum nvs_table_id table,
-		  const struct nvs_table_cell *cells)
+static int on_begin(void *arg, const struct nvs_event_stream *w)
+{
+	struct parquet_state *st = arg;
+	int r = close_files(st, w->run, true);
+
+	return r ? r : open_files(st, w);
+}
+
+static int on_row(void *arg, enum nvs_table_id table, const struct nvs_table_cell *cells)
 {
 	const uint32_t n = nvs_tables[table].ncolumns;
 	struct nvs_table_cell wide[NVS_CELLS_MOST + WHOSE];
 	struct parquet_state *st = arg;
-	int r = 0;
+	int r;
 
-	if (st->process != w->process) {
-		r = close_files(st, w->run, true);
-		if (!r)
-			r = open_files(st, w);
-	}
 	memcpy(wide, cells, n * sizeof(*wide));
 	for (uint32_t i = n; i < st->wider[table].table.ncolumns; i++)
 		wide[i] = st->whose[st->wider[table].from[i - n]];
-	if (!r)
-		r = nvs_parquet_row(st->parquet[table], wide);
+	r = nvs_parquet_row(st->parquet[table], wide);
 	return r ? r : ferror(st->file[table]) ? -EIO : 0;
 }
 
@@ -187,7 +194,7 @@ static int write_all(struct nvs_run *run)
 		return -ENOMEM;
 	for (int i = 0; i < NVS_TABLES; i++)
 		add_owner_columns(st->wider + i, nvs_tables + i);
-	r = nvs_tables_deliver(run, on_row, st);
+	r = nvs_tables_deliver(run, on_begin, on_row, st);
 	closed = close_files(st, run, !r);
 	free(st);
 	return r ? r : closed;

@@ -95,6 +95,7 @@ static int dump_trace(struct nvs_run *run, struct nvs_source *s)
 					 .fault = on_fault,
 					 .submitted = on_submitted,
 					 .calls = true,
+					 .past_commands = &run->out->brief,
 					 .arg = &d};
 	int r;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* --dump: prints GPFIFO entries, one line each. */
 #include <inttypes.h>
+#include "decode/base/digits.h"
 #include "decode/cli/json.h"
 #include "decode/gpu/pb.h"
 #include "decode/report/dump/methods.h"
@@ -28,21 +29,36 @@ void nvs_dump_json_address(FILE *f, const char *key, uint64_t address)
 	nvs_json_known(&j, key, address, address);
 }
 
+static void put_hex16(struct nvs_line_buffer *l, uint64_t value)
+{
+	char *p = nvs_line_reserve(l, NVS_DIGITS);
+
+	if (!p)
+		return;
+	nvs_put_hex8(nvs_put_hex8(p, (uint32_t)(value >> 32)), (uint32_t)value);
+	l->length += 16;
+}
+
 void nvs_dump_text_entry(struct nvs_line_buffer *l, const struct nvs_segment *seg,
 			 const struct nvs_gp *gp, uint64_t at)
 {
-	if (!gp->dwords)
-		nvs_line_put(l, "  entry %016" PRIx64 "  control %s operand 0x%x%s", seg->entry,
-			     nvs_gp_opcode_name(gp->opcode), gp->operand, gp->wait ? " sync" : "");
-	else
-		nvs_line_put(
-			l, "  entry %016" PRIx64 "  address 0x%" PRIx64 "  %u dwords%s%s%s%s%s",
-			seg->entry, gp->address, gp->dwords, gp->subroutine ? " subroutine" : "",
-			gp->conditional ? " conditional" : "", gp->wait ? " sync" : "",
-			seg->state ? "  " : "", seg->state ? state_name(seg->state) : "");
+	nvs_line_text(l, "  entry ");
+	put_hex16(l, seg->entry);
+	if (!gp->dwords) {
+		nvs_line_put(l, "  control %s operand 0x%x%s", nvs_gp_opcode_name(gp->opcode),
+			     gp->operand, gp->wait ? " sync" : "");
+	} else {
+		nvs_line_hex(l, "  address 0x", gp->address);
+		nvs_line_dec(l, "  ", gp->dwords);
+		nvs_line_text(l, gp->subroutine ? " dwords subroutine" : " dwords");
+		nvs_line_text(l, gp->conditional ? " conditional" : "");
+		nvs_line_text(l, gp->wait ? " sync" : "");
+		nvs_line_text(l, seg->state ? "  " : "");
+		nvs_line_text(l, seg->state ? state_name(seg->state) : "");
+	}
 	if (at)
-		nvs_line_put(l, "  ; at 0x%" PRIx64, at);
-	nvs_line_put(l, "\n");
+		nvs_line_hex(l, "  ; at 0x", at);
+	nvs_line_text(l, "\n");
 }
 
 void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,

@@ -40,18 +40,18 @@ static void put_site(struct nvs_line_buffer *l, const char *api, const struct nv
 	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, stack);
 	const char *line = nvs_trace_callsite_line(source->trace, stack);
 
-	nvs_line_put(l, " api ");
+	nvs_line_text(l, " api ");
 	put_text(l, api);
 	if (*site->runtime_api) {
-		nvs_line_put(l, " < ");
+		nvs_line_text(l, " < ");
 		put_text(l, site->runtime_api);
 	}
 	if (*site->site && strcmp(site->site, api)) {
-		nvs_line_put(l, " < ");
+		nvs_line_text(l, " < ");
 		put_text(l, site->site);
 	}
 	if (*line) {
-		nvs_line_put(l, " ");
+		nvs_line_text(l, " ");
 		put_text(l, line);
 	}
 }
@@ -67,21 +67,25 @@ void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t)
 static void put_ring(struct nvs_line_buffer *l, const struct nvs_submission *s)
 {
 	if (s->get == NVS_NONE)
-		nvs_line_put(l, " get -");
+		nvs_line_text(l, " get -");
 	else
-		nvs_line_put(l, " get %u", s->get);
+		nvs_line_dec(l, " get ", s->get);
 	if (s->channel->known && s->channel->rec.gpfifo)
-		nvs_line_put(l, " gpfifo 0x%" PRIx64, s->channel->rec.gpfifo);
+		nvs_line_hex(l, " gpfifo 0x", s->channel->rec.gpfifo);
 	else
-		nvs_line_put(l, " gpfifo -");
+		nvs_line_text(l, " gpfifo -");
 }
 
 static void put_seconds(struct nvs_line_buffer *l, int64_t ns)
 {
-	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, second = 1000000000;
 
-	nvs_line_put(l, "%s%" PRIu64 ".%09" PRIu64 " s ", ns < 0 ? "-" : "", size / 1000000000,
-		     size % 1000000000);
+	nvs_line_dec(l, ns < 0 ? "-" : "", size / second);
+	/* The leading 1 keeps zeros after the point. */
+	nvs_line_dec(l, "", second + size % second);
+	if (l->length > 10)
+		l->text[l->length - 10] = '.';
+	nvs_line_text(l, " s ");
 }
 
 void nvs_dump_text_submission(struct nvs_line_buffer *l, const struct nvs_out *out,
@@ -90,28 +94,38 @@ void nvs_dump_text_submission(struct nvs_line_buffer *l, const struct nvs_out *o
 {
 	int64_t ns;
 
-	nvs_line_put(l, "%s#%" PRIu64 " ", nvs_out_style(out, NVS_STYLE_HEAD), s->number);
+	nvs_line_text(l, nvs_out_style(out, NVS_STYLE_HEAD));
+	nvs_line_dec(l, "#", s->number);
+	nvs_line_text(l, " ");
 	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
 		put_seconds(l, ns);
 	if (s->thread->thread == NVS_NONE)
-		nvs_line_put(l, "thread -");
+		nvs_line_text(l, "thread -");
 	else
-		nvs_line_put(l, "thread %u", s->thread->tid ? s->thread->tid : s->thread->thread);
+		nvs_line_dec(l, "thread ", s->thread->tid ? s->thread->tid : s->thread->thread);
 	if (s->thread->name[0]) {
-		nvs_line_put(l, " (");
+		nvs_line_text(l, " (");
 		put_text(l, s->thread->name);
-		nvs_line_put(l, ")");
+		nvs_line_text(l, ")");
 	}
 	put_site(l, nvs_source_api(source, s, call), source, s->rec->stack);
-	nvs_line_put(l, " channel %u token 0x%x sequence %" PRIu64 " put %u->%u",
-		     s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
-		     s->rec->new_put);
+	nvs_line_dec(l, " channel ", s->channel->channel);
+	nvs_line_hex(l, " token 0x", s->rec->token);
+	nvs_line_dec(l, " sequence ", s->rec->sequence);
+	nvs_line_dec(l, " put ", s->rec->old_put);
+	nvs_line_dec(l, "->", s->rec->new_put);
 	if (ring)
 		put_ring(l, s);
-	nvs_line_put(l, "%s%s%s%s%s\n", s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
-		     s->marks & NVS_MARK_LATE ? " late" : "",
-		     s->marks & NVS_MARK_UNCERTAIN ? " perhaps-not-rung" : "",
-		     s->marks & NVS_MARK_TORN ? " torn" : "", nvs_out_style(out, NVS_STYLE_PLAIN));
+	if (s->rec->rec.flags & NVS_SUB_CONTINUED)
+		nvs_line_text(l, " continued");
+	if (s->marks & NVS_MARK_LATE)
+		nvs_line_text(l, " late");
+	if (s->marks & NVS_MARK_UNCERTAIN)
+		nvs_line_text(l, " perhaps-not-rung");
+	if (s->marks & NVS_MARK_TORN)
+		nvs_line_text(l, " torn");
+	nvs_line_text(l, nvs_out_style(out, NVS_STYLE_PLAIN));
+	nvs_line_text(l, "\n");
 }
 
 static uint8_t ring_in(const struct nvs_source *source, const struct nvs_submission *s)

@@ -91,24 +91,25 @@ static void get_acquired(const struct race_row *r, struct nvs_value *v)
 	    (side)->work.submission)                                                     \
 	COL(known, which##_channel, "chan", 0, 0, has_channel(r, side), (side)->work.channel)
 
-#define COLUMNS(COL)                                                                           \
-	COL(text, kind, "kind", 0, 0, r->trace ? "trace" : "race")                             \
-	COL(text, level, "level", 0, 0, r->race ? nvs_race_levels[r->level] : "")              \
-	COL(known, races, "times", 0, 0, r->race, r->count)                                    \
-	COL(text, memory, "memory", 0, 0,                                                      \
-	    r->race ? nvs_alloc_kind_name(r->race->memory.kind) : "")                          \
-	COL(hex, allocation, "allocation", 0, 0, r->race, race_of(r)->memory.address)          \
-	COL(known, allocation_bytes, "bytes", 0, 0, r->race, race_of(r)->memory.bytes)         \
-	COL(known, offset_bytes, "offset", 0, 0, r->race,                                      \
-	    race_of(r)->address - race_of(r)->memory.address)                                  \
-	SIDE_COLUMNS(COL, first, FIRST, first)                                                 \
-	SIDE_COLUMNS(COL, second, SECOND, second)                                              \
-	COL(by, acquired, "acquired", 0, 0, get_acquired, r)                                   \
-	COL(us, gap_us, "gap us", 0, 0, r->timed, r->gap_ns)                                   \
-	COL(guarded, certain, "certain", 0, 0, r->trace, r->trace->found[NVS_RACE_CERTAIN])    \
-	COL(guarded, likely, "likely", 0, 0, r->trace, r->trace->found[NVS_RACE_LIKELY])       \
-	COL(guarded, possible, "possible", 0, 0, r->trace, r->trace->found[NVS_RACE_POSSIBLE]) \
-	COL(text, says, "says", NAME, 0, r->says)                                              \
+#define COLUMNS(COL)                                                                              \
+	COL(text, kind, "kind", 0, 0, r->trace ? "trace" : "race")                                \
+	COL(text, level, "level", 0, 0, r->race ? nvs_race_levels[r->level] : "")                 \
+	COL(known, races, "times", 0, 0, r->race, r->count)                                       \
+	COL(text, memory, "memory", 0, 0,                                                         \
+	    r->race ? nvs_alloc_kind_name(r->race->memory.kind) : "")                             \
+	COL(hex, allocation, "allocation", 0, 0, r->race, race_of(r)->memory.address)             \
+	COL(known, allocation_bytes, "bytes", 0, 0, r->race, race_of(r)->memory.bytes)            \
+	COL(known, offset_bytes, "offset", 0, 0, r->race,                                         \
+	    race_of(r)->address - race_of(r)->memory.address)                                     \
+	SIDE_COLUMNS(COL, first, FIRST, first)                                                    \
+	SIDE_COLUMNS(COL, second, SECOND, second)                                                 \
+	COL(by, acquired, "acquired", 0, 0, get_acquired, r)                                      \
+	COL(us, gap_us, "gap us", 0, 0, r->timed, r->gap_ns)                                      \
+	COL(guarded, certain_races, "certain", 0, 0, r->trace, r->trace->found[NVS_RACE_CERTAIN]) \
+	COL(guarded, likely_races, "likely", 0, 0, r->trace, r->trace->found[NVS_RACE_LIKELY])    \
+	COL(guarded, possible_races, "possible", 0, 0, r->trace,                                  \
+	    r->trace->found[NVS_RACE_POSSIBLE])                                                   \
+	COL(text, says, "says", NAME, 0, r->says)                                                 \
 	NVS_SOURCE_COLUMNS(COL, r->source)
 NVS_COLUMNS(columns, struct race_row, COLUMNS)
 

@@ -385,4 +385,23 @@ size_t nvs_sass_code_count(const uint8_t *code, size_t size, enum nvs_sass_form 
 void nvs_sass_tally(const uint8_t *code, size_t size, enum nvs_sass_form form,
 		    struct nvs_sass_tally *tally);
 
+/* ---- parameter_use.c: what a kernel does with the memory that its parameters point to ---- */
+
+/* Bit i is the 8-byte word i of the parameters; the last bit is the 64th and all further ones. */
+struct nvs_sass_parameter_use {
+	uint64_t loaded, stored; /* memory at this address is read, written */
+	uint64_t added; /* written by atomic operations */
+	/* Its memory may be used in ways that cannot be followed: the word was stored to memory, or
+	 * an instruction or function is not known. */
+	uint64_t unknown;
+	/* It waits for the kernel before it in its stream, which with programmatic stream
+	 * serialization may still be running. */
+	bool waits;
+};
+
+/* For Volta and newer. Returns 0, -ENOTSUP or -ENOMEM. */
+int nvs_sass_parameter_use(const struct nvs_cubin *cubin, const struct nvs_cubin_function *kernel,
+			   const struct nvs_sass_memory *memory,
+			   struct nvs_sass_parameter_use *use);
+
 #endif

@@ -55,7 +55,7 @@ include tests/sass/module.mk tests/kill/module.mk tests/tsan/module.mk tests/app
 # ---- make check ----
 
 TEST_DEPS  += softgpu
-TEST_DEPS  += $(BUILD)/bench/mklaunches
+TEST_DEPS  += $(BUILD)/bench/mklaunches $(BUILD)/bench/stray
 TESTS      += tests/cli/run tests/cli/complete tests/export/check tests/export/sql
 TEST_DEPS  += $(BUILD)/tests/export/vocabulary
 $(BUILD)/tests/export/vocabulary: tests/export/vocabulary.c $(PUBLIC)/libnvsnoop-decode.a

@@ -79,6 +79,18 @@ enum nvs_call_role {
 	NVS_CALL_ROLE_SYNCHRONIZE, /* stream, or the whole context */
 	NVS_CALL_ROLE_SYNCHRONIZE_EVENT,
 	NVS_CALL_ROLE_QUERY, /* CUDA_ERROR_NOT_READY is not a failure */
+	/* Order of work, besides the above. */
+	NVS_CALL_ROLE_EVENT_RECORD, /* event, stream */
+	NVS_CALL_ROLE_EVENT_WAIT, /* stream, event */
+	NVS_CALL_ROLE_CONTEXT_EVENT_RECORD, /* event, of all streams of a context */
+	NVS_CALL_ROLE_CONTEXT_EVENT_WAIT, /* all streams of a context wait */
+	NVS_CALL_ROLE_EVENT_ELAPSED, /* two events: both are done if it succeeds */
+	NVS_CALL_ROLE_EVENT_DESTROY,
+	NVS_CALL_ROLE_EVENT_IMPORT, /* an event of another process */
+	NVS_CALL_ROLE_VALUE_WRITE, /* a stream writes a word: addr */
+	NVS_CALL_ROLE_VALUE_WAIT, /* a stream waits for the value of a word: addr */
+	NVS_CALL_ROLE_FOREIGN_WAIT, /* a stream waits for something that the trace does not show */
+	NVS_CALL_ROLE_HOST_FUNCTION, /* the host is called when the stream gets there */
 	NVS_CALL_ROLES,
 };
 
@@ -86,52 +98,53 @@ enum nvs_call_role {
  * Arguments that are looked up: NVIDIA's names, and names that roles assign (cuda.api:
  * "address=dptr"); for a batch also the values that cuda.api derives from its arrays (least, most).
  */
-#define NVS_ARG_NAMES(X)   \
-	X(address)         \
-	X(size)            \
-	X(graph)           \
-	X(original)        \
-	X(function)        \
-	X(kernel)          \
-	X(context)         \
-	X(stream)          \
-	X(name)            \
-	X(pPitch)          \
-	X(gridDimX)        \
-	X(gridDimY)        \
-	X(gridDimZ)        \
-	X(blockDimX)       \
-	X(blockDimY)       \
-	X(blockDimZ)       \
-	X(sharedMemBytes)  \
-	X(src)             \
-	X(srcHost)         \
-	X(srcDevice)       \
-	X(srcType)         \
-	X(srcMemoryType)   \
-	X(dst)             \
-	X(dstHost)         \
-	X(dstDevice)       \
-	X(dstType)         \
-	X(dstMemoryType)   \
-	X(ByteCount)       \
-	X(WidthInBytes)    \
-	X(Height)          \
-	X(Depth)           \
-	X(width)           \
-	X(height)          \
-	X(depth)           \
-	X(count)           \
-	X(numOps)          \
-	X(handle)          \
-	X(addr)            \
-	X(dev)             \
-	X(Width)           \
-	X(Format)          \
-	X(NumChannels)     \
-	X(numMipmapLevels) \
-	X(freed)           \
-	X(least)           \
+#define NVS_ARG_NAMES(X)                   \
+	X(address)                         \
+	X(size)                            \
+	X(graph)                           \
+	X(original)                        \
+	X(function)                        \
+	X(kernel)                          \
+	X(context)                         \
+	X(stream)                          \
+	X(name)                            \
+	X(pPitch)                          \
+	X(gridDimX)                        \
+	X(gridDimY)                        \
+	X(gridDimZ)                        \
+	X(blockDimX)                       \
+	X(blockDimY)                       \
+	X(blockDimZ)                       \
+	X(sharedMemBytes)                  \
+	X(src)                             \
+	X(srcHost)                         \
+	X(srcDevice)                       \
+	X(srcType)                         \
+	X(srcMemoryType)                   \
+	X(dst)                             \
+	X(dstHost)                         \
+	X(dstDevice)                       \
+	X(dstType)                         \
+	X(dstMemoryType)                   \
+	X(ByteCount)                       \
+	X(WidthInBytes)                    \
+	X(Height)                          \
+	X(Depth)                           \
+	X(width)                           \
+	X(height)                          \
+	X(depth)                           \
+	X(count)                           \
+	X(numOps)                          \
+	X(handle)                          \
+	X(addr)                            \
+	X(dev)                             \
+	X(Width)                           \
+	X(Format)                          \
+	X(NumChannels)                     \
+	X(numMipmapLevels)                 \
+	X(freed)                           \
+	X(programmaticStreamSerialization) \
+	X(least)                           \
 	X(most)
 
 #define NVS_ARG_NUMBER(name) NVS_ARG_##name,

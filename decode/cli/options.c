@@ -57,7 +57,7 @@ static void print_option(const struct nvs_option *o)
 	char standard[64];
 
 	if (o->argument)
-		column += printf("=%s", o->argument);
+		column += printf(o->optional ? "[=%s]" : "=%s", o->argument);
 	if (column < HELP_COLUMN - 1)
 		column += printf("%*s", HELP_COLUMN - 1 - column, "");
 	else

@@ -4,9 +4,10 @@
 # the installed tool. zsh and fish run `bash FILE words TOOL WORD...`: the first line of its output names the
 # kind of other words that may follow (files, folders, commands), the other lines are words.
 
-# Options of tool $1 as --help writes them: "--quiet", "--trap=emulate|step".
+# Options of tool $1 as --help writes them: "--quiet", "--trap=emulate|step". "--races[=all]" is two.
 _nvsnoop_options() {
-	"$1" --help 2>/dev/null | sed -En 's/^ {1,8}(-[a-zA-Z], )?(--[a-z][-a-z0-9]*(=[^ ]*)?).*/\2/p'
+	"$1" --help 2>/dev/null | sed -En 's/^ {1,8}(--[a-z][-a-z0-9]*)\[=([^] ]*)\].*/\1\n\1=\2/p
+		s/^ {1,8}(-[a-zA-Z], )?(--[a-z][-a-z0-9]*(=[^ ]*)?).*/\2/p'
 }
 
 # Studies of nvsnoop-probe, from --help.

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: MIT
 # Benchmarks of the decoder: how fast command streams are decoded, and traces to measure whole reports on.
-BENCH_DECODE = $(BUILD)/bench/ops $(BUILD)/bench/mklaunches $(BUILD)/bench/mkraw $(BUILD)/bench/measure
+BENCH_DECODE = $(BUILD)/bench/ops $(BUILD)/bench/mklaunches $(BUILD)/bench/stray $(BUILD)/bench/mkraw $(BUILD)/bench/measure
 
 $(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libnvsnoop-decode.a
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $< $(BUILD)/libnvsnoop-decode.a $(DECODE_LIBS)
+
+# Part of nvsnoop-report, without its command line.
+$(BUILD)/bench/stray: tests/bench/stray.c $(filter $(BUILD)/decode/query/% $(BUILD)/decode/analysis/%,$(REPORT_OBJ)) $(BUILD)/libnvsnoop-decode.a $(BUILD)/libcli.a $(BUILD)/libsass.a
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $(filter-out %.h,$^) $(REPORT_LIBS)
 
 # Which kernels of a library can count: no benchmark of time.
 $(BUILD)/bench/rewritable: tests/bench/rewritable.c $(BUILD)/libsass.a

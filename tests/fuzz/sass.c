@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FUZZ: sass tests/sass/blocks.o */
+/* FUZZ: sass */
 /*
  * Kernel code of strangers: any bytes as a cubin, a fatbin or a host's ELF, entries unpacked, and
  * every function's instructions, blocks and tally. What is handed out lies within what was handed
@@ -9,7 +9,7 @@
 #include <string.h>
 #include "sass/sass.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/sass/blocks.h"
+#include "sass/blocks.h"
 
 #define MOST (1u << 20) /* bytes unpacked, and of code looked at, for an input */
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The interpreter of kernel code, the victims that it runs, and basic blocks, for tests of counting. Its floating point changes the
+# The interpreter of kernel code, and the victims that it runs, for tests of counting. Its floating point changes the
 # direction of rounding as it goes.
 INTERP_OBJ = $(patsubst tests/sass/%.c,$(BUILD)/tests/sass/%.o,$(wildcard tests/sass/*.c))
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sass/count.h"
-#include "tests/sass/blocks.h"
+#include "sass/blocks.h"
 #include "tests/sass/victims.h"
 #include "tests/unit/expect.h"
 

@@ -4,7 +4,7 @@
  * instructions as nvdisasm prints them. Hand-made bundles of Maxwell; damaged code. */
 #include <stdlib.h>
 #include "sass/sass.h"
-#include "tests/sass/blocks.h"
+#include "sass/blocks.h"
 #include "tests/unit/expect.h"
 
 #define DATA "tests/sass/data/"

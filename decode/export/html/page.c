@@ -27,8 +27,8 @@ FILE_OF_OURS(keys, "keys");
 
 static const char *const parts[] = {"summary",	   "fault",	"hang",	    "calltree", "by-api",
 				    "by-callsite", "by-kernel", "graphs",   "memcpy",	"memory",
-				    "ring",	   "by-nvtx",	"gpu-time", "by-rank",	"by-stream",
-				    "by-thread",   "channels",	"dump",	    NULL};
+				    "races",	   "ring",	"by-nvtx",  "gpu-time", "by-rank",
+				    "by-stream",   "by-thread", "channels", "dump",	NULL};
 
 /* Prints report PART into P, with the page's options. */
 static int print_part(struct nvs_run *part, struct nvs_html_pack *p, enum nvs_format format,

@@ -4,8 +4,8 @@
 const SECTIONS = {
 	"fault": "Faults of the GPU", "hang": "Hang", "flame": "Flame graph",
 	"by-api": "By API", "by-kernel": "By kernel", "by-callsite": "By call site", "graphs": "Graphs", "memcpy": "Copies and their modes",
-	"memory": "Memory", "ring": "Rings, and calls that waited", "by-nvtx": "NVTX ranges", "gpu-time": "GPU time", "by-rank": "By rank",
-	"by-stream": "By stream", "by-thread": "By thread", "channels": "Channels",
+	"memory": "Memory", "races": "Races between streams", "ring": "Rings, and calls that waited", "by-nvtx": "NVTX ranges", "gpu-time": "GPU time",
+	"by-rank": "By rank", "by-stream": "By stream", "by-thread": "By thread", "channels": "Channels",
 };
 const PARTS = {memory: "By kind and context", driver: "Memory objects of the resource manager", unfreed: "Never freed",
 	"freed with context": "Freed only by the end of the context", "failed": "Failed", "freed twice": "Freed twice",

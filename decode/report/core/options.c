@@ -87,6 +87,8 @@ static int set_report(const struct nvs_option *option, void *target, const char 
 {
 	struct nvs_options_report *o = target;
 
+	if (text && option->optional && strcmp(text, option->argument) != 0)
+		return NVS_OPTION_WRONG;
 	if (text)
 		o->argument = text;
 	return choose_report(o, option->context);
@@ -200,8 +202,9 @@ static void collect_options(struct nvs_option *table)
 				.help = nvs_report_groups[r->group].question,
 				.argument = nvs_report_groups[r->group].example,
 			};
-		*table++ = (struct nvs_option){r->name, r->argument, r->help, .context = r,
-					       .set = set_report};
+		*table++ = (struct nvs_option){r->name,	     r->argument,
+					       r->help,	     .optional = r->optional,
+					       .context = r, .set = set_report};
 		if (r->option)
 			*table++ = (struct nvs_option){r->option->name, r->option->argument,
 						       r->option->help, .rule = r->option->rule,

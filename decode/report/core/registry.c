@@ -66,7 +66,7 @@ static void print_report_line(FILE *out, const struct nvs_report *r)
 					    "apart", "timing",	   "timed", "all-times", "alone"};
 	const char *comma = "";
 
-	fprintf(out, "--%s\t%s\t", r->name, r->argument ? r->argument : "");
+	fprintf(out, "--%s\t%s\t", r->name, r->argument && !r->optional ? r->argument : "");
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
 		if (r->prints >> i & 1) {
 			fprintf(out, "%s%s", comma, formats[i]);
@@ -95,13 +95,14 @@ static void print_columns(FILE *out, const struct nvs_report *r)
 }
 
 /* In a man page an option's hyphen is escaped, lest it becomes a dash. */
-static void print_option_man(FILE *out, const char *name, const char *argument, const char *man)
+static void print_option_man(FILE *out, const char *name, const char *argument, bool optional,
+			     const char *man)
 {
-	fprintf(out, ".TP\n.%s \\-\\-", argument ? "BI" : "B");
+	fprintf(out, ".TP\n.%s \\-\\-", argument && !optional ? "BI" : "B");
 	for (; *name; name++)
 		fprintf(out, "%s%c", *name == '-' ? "\\" : "", *name);
 	if (argument)
-		fprintf(out, "= %s", argument);
+		fprintf(out, optional ? "[=%s]" : "= %s", argument);
 	fprintf(out, "\n%s\n", man);
 }
 
@@ -123,9 +124,10 @@ static void print_man(FILE *out)
 	for (uint32_t i = 0; (r = nvs_report_by_index(i)); before = r, i++) {
 		if (!before || before->group != r->group)
 			print_group_man(out, nvs_report_groups + r->group);
-		print_option_man(out, r->name, r->argument, r->man ? r->man : r->help);
+		print_option_man(out, r->name, r->argument, r->optional, r->man ? r->man : r->help);
 		if (r->option)
-			print_option_man(out, r->option->name, r->option->argument, r->option->man);
+			print_option_man(out, r->option->name, r->option->argument, false,
+					 r->option->man);
 	}
 }
 

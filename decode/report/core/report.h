@@ -104,6 +104,7 @@ struct nvs_report {
 	const char *name;
 	bool standard; /* printed if no report is given */
 	const char *argument; /* of the option: --name=ARGUMENT */
+	bool optional; /* the argument, a single word, may be left out: --name[=WORD] */
 	const char *help; /* in --help */
 	const char *man; /* in the man page, in its markup */
 	const struct nvs_report_option *option; /* NULL: none */

@@ -85,6 +85,14 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return r ? r : nvs_allocs_call(&c->allocs, call);
 }
 
+static int begin_races(struct nvs_causes *c, struct nvs_source *s)
+{
+	struct nvs_pass_reader reader;
+	int r = nvs_races_begin(&c->races, s, &reader);
+
+	return r ? r : nvs_source_add_reader(s, &reader);
+}
+
 int nvs_causes_begin(struct nvs_causes *c, struct nvs_source *s)
 {
 	const struct nvs_pass_reader reader = {.call = on_call, .tallies = true, .arg = c};
@@ -99,6 +107,8 @@ int nvs_causes_begin(struct nvs_causes *c, struct nvs_source *s)
 	}
 	if (!r)
 		r = nvs_copy_memory_begin(&c->memory, s->trace);
+	if (!r)
+		r = begin_races(c, s);
 	return r ? r : nvs_source_add_reader(s, &reader);
 }
 
@@ -215,6 +225,7 @@ int nvs_causes_end(struct nvs_causes *c)
 {
 	int r = nvs_allocs_end(&c->allocs);
 
+	nvs_races_end(&c->races);
 	nvs_stalls_finish(&c->stalls);
 	if (!r && c->works)
 		r = nvs_work_list_finish(c->works);
@@ -372,6 +383,7 @@ int nvs_causes_explain(struct nvs_causes *c, uint32_t needs)
 
 void nvs_causes_free(struct nvs_causes *c)
 {
+	nvs_races_free(&c->races);
 	nvs_ring_occupancy_free(c->pending);
 	nvs_stalls_free(&c->stalls);
 	nvs_hostmem_free(c->memory.kinds);

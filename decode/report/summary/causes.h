@@ -9,6 +9,7 @@
 #include "decode/analysis/copy_operands.h"
 #include "decode/analysis/covered_time.h"
 #include "decode/analysis/gpu_work.h"
+#include "decode/analysis/races.h"
 #include "decode/analysis/ring_stalls.h"
 #include "decode/report/core/report.h"
 
@@ -49,6 +50,7 @@ struct nvs_causes {
 	} * timed; /* outermost calls, if the trace has GPU times */
 	size_t ntimed, timed_room;
 	struct nvs_gpu_use gpu;
+	struct nvs_races races;
 	char *hang; /* sentences; NULL: nothing hangs */
 	bool explained; /* the page of --html prints a summary twice */
 	bool faulted; /* a call returned an error that ends its context */

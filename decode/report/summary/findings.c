@@ -4,8 +4,11 @@
 #include <string.h>
 #include "decode/analysis/api_stats.h"
 #include "decode/cli/sentence.h"
+#include "decode/query/api_names.h"
 #include "decode/query/durations.h"
 #include "decode/report/summary/internal.h"
+#include "decode/analysis/memory_accesses.h"
+#include "decode/analysis/races.h"
 
 static void find_problems(struct nvs_sentence *t)
 {
@@ -152,6 +155,40 @@ static void find_failures(struct nvs_sentence *t)
 	}
 	fputs(named < failed ? ", and others." : ".", t->f);
 	fputs("--by-api -s failed", t->more);
+}
+
+static void print_race_side(FILE *f, const struct nvs_summary_input *story,
+			    const struct nvs_race_side *side)
+{
+	const struct nvs_callsite *site = nvs_trace_callsite(story->source->trace,
+							     side->site->key.stack);
+
+	fputs(NVS_TEXT(nvs_call_name(side->site->key.api), 64), f);
+	if (*site->site) {
+		fputs(" in ", f);
+		fputs(NVS_TEXT(site->site, 64), f);
+	}
+}
+
+static void find_races(struct nvs_sentence *t)
+{
+	const struct nvs_races *races = t->story->causes ? &t->story->causes->races : NULL;
+	const struct nvs_race *race = NULL;
+	uint64_t n = races ? races->found[NVS_RACE_CERTAIN] : 0;
+
+	for (size_t i = 0; n && !race; i++)
+		if (((const struct nvs_race *)races->races.row[i])->level == NVS_RACE_CERTAIN)
+			race = races->races.row[i];
+	if (!race)
+		return;
+	fputs(NVS_COUNT(n, "pair", "pairs"), t->f);
+	fputs(n == 1 ? " of call sites uses" : " of call sites use", t->f);
+	fputs(" the same memory in different streams that nothing orders: ", t->f);
+	print_race_side(t->f, t->story, &race->first);
+	fputs(" and ", t->f);
+	print_race_side(t->f, t->story, &race->second);
+	fputs(n == 1 ? "." : ", and others.", t->f);
+	fputs("--races", t->more);
 }
 
 #define MADE_AGAIN 10u /* graphs: fewer are not reported */
@@ -360,6 +397,7 @@ const struct nvs_summary_checks nvs_summary_check_list[] = {
 	{"unknown_form", find_unknown_form, NVS_FINDING_FIRST},
 	{"in_flight", find_in_flight, NVS_FINDING_FIRST},
 	{"failures", find_failures, NVS_FINDING_FIRST},
+	{"races", find_races, NVS_FINDING_FIRST},
 	{"graphs_made_again", find_graphs, NVS_FINDING_BY_TIME},
 	{"code_loaded", find_loading, NVS_FINDING_BY_TIME},
 	{"ring_full", nvs_find_full_ring, NVS_FINDING_BY_TIME},

@@ -122,7 +122,7 @@ API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *p, size_t size, CUmemoryPool p
 
 API CUresult cuMemAllocAsync(CUdeviceptr *p, size_t size, CUstream s)
 {
-	if (s && s->capture)
+	if (s && s->capture.graph)
 		return sg_capture_alloc(s, p, size);
 	return pool_alloc(p, size, &default_pool);
 }
@@ -141,7 +141,7 @@ bool sg_pool_free(CUdeviceptr p)
 
 API CUresult cuMemFreeAsync(CUdeviceptr p, CUstream s)
 {
-	if (s && s->capture)
+	if (s && s->capture.graph)
 		return sg_capture_free(s, p);
 	return sg_pool_free(p) ? CUDA_SUCCESS : cuMemFree_v2(p);
 }

@@ -134,7 +134,7 @@ LEVEL static CUresult up(struct CUstream_st *s, CUdeviceptr to, const void *from
 {
 	bool pinned = sg_host_pinned(from, n);
 
-	if (s->capture)
+	if (s->capture.graph)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!n)
 		return CUDA_SUCCESS;
@@ -151,7 +151,7 @@ LEVEL static CUresult up(struct CUstream_st *s, CUdeviceptr to, const void *from
 
 LEVEL static CUresult down(struct CUstream_st *s, void *to, CUdeviceptr from, size_t n)
 {
-	if (s->capture)
+	if (s->capture.graph)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!n)
 		return CUDA_SUCCESS;
@@ -197,7 +197,7 @@ LEVEL static CUresult fill(CUstream handle, CUdeviceptr to, uint32_t v, size_t c
 		v = (v & 0xff) * 0x01010101u;
 	else if (size == 2)
 		v = (v & 0xffff) * 0x00010001u;
-	if (bytes <= INLINE_MAX && !s->capture)
+	if (bytes <= INLINE_MAX && !s->capture.graph)
 		return fill_inline(s, to, v, (uint32_t)bytes);
 	return sg_launch_builtin(s, SG_PROGRAM_FILL, p, 4, 512);
 }

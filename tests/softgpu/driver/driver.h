@@ -262,6 +262,15 @@ bool sg_peer_drop(struct sg_context *ctx, struct sg_context *from);
 /* ---- stream.c ---- */
 
 struct CUgraph_st;
+struct CUgraphNode_st;
+
+/* The nodes that the next captured work depends on. */
+struct sg_captured {
+	struct CUgraph_st *graph; /* NULL: not captured */
+	struct CUgraphNode_st *after[4];
+	uint32_t n;
+};
+
 struct CUstream_st {
 	struct CUstream_st *next;
 	struct sg_context *ctx;
@@ -272,7 +281,7 @@ struct CUstream_st {
 	uint32_t kernel_payload; /* value of the semaphore when the launch is done */
 	struct sg_point wait[16]; /* positions to acquire before the next work */
 	uint32_t nwait;
-	struct CUgraph_st *capture;
+	struct sg_captured capture;
 	pthread_mutex_t lock; /* held from taking the acquires until the new position is stored */
 };
 
@@ -401,6 +410,8 @@ void sg_graph_free(CUgraph g); /* may be NULL */
 /* Returns NULL if the graph has a conditional node. */
 CUgraph sg_graph_copy(CUgraph g);
 CUresult sg_node_params(struct sg_launch *l, const CUDA_KERNEL_NODE_PARAMS *p);
+/* S, which need not be captured yet, waits for an event that was recorded in another stream. */
+void sg_capture_join(struct CUstream_st *s, const struct sg_captured *event);
 /* Adds a launch to S, which is being captured. */
 CUresult sg_capture_launch(struct CUstream_st *s, const struct sg_launch *l);
 /* The same for an allocation. */

@@ -370,58 +370,78 @@ API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_N
 /* ---- capture ---- */
 
 /* Work in a stream depends on the previous work in the stream. */
-static CUgraphNode last_of(CUgraph g)
+static void depend_on(struct CUstream_st *s, CUgraphNode node)
 {
-	CUgraphNode node = g->first;
+	s->capture.after[0] = node;
+	s->capture.n = 1;
+}
 
-	while (node && node->next)
-		node = node->next;
-	return node;
+void sg_capture_join(struct CUstream_st *s, const struct sg_captured *event)
+{
+	struct sg_captured *c = &s->capture;
+
+	c->graph = event->graph;
+	for (uint32_t i = 0; i < event->n && c->n < sizeof(c->after) / sizeof(c->after[0]); i++)
+		c->after[c->n++] = event->after[i];
 }
 
 CUresult sg_capture_launch(struct CUstream_st *s, const struct sg_launch *l)
 {
-	CUgraphNode last = last_of(s->capture);
+	CUgraphNode node = add(s->capture.graph, SG_NODE_KERNEL, s->capture.after, s->capture.n);
 
-	add(s->capture, SG_NODE_KERNEL, &last, !!last)->launch = *l;
+	node->launch = *l;
+	depend_on(s, node);
 	return CUDA_SUCCESS;
 }
 
 CUresult sg_capture_alloc(struct CUstream_st *s, CUdeviceptr *p, size_t size)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS params = {.bytesize = size};
-	CUgraphNode node, last = last_of(s->capture);
-	CUresult r = cuGraphAddMemAllocNode(&node, s->capture, &last, !!last, &params);
+	CUgraphNode node;
+	CUresult r = cuGraphAddMemAllocNode(&node, s->capture.graph, s->capture.after, s->capture.n,
+					    &params);
 
 	*p = params.dptr;
+	if (!r)
+		depend_on(s, node);
 	return r;
 }
 
 CUresult sg_capture_free(struct CUstream_st *s, CUdeviceptr p)
 {
-	CUgraphNode node, last = last_of(s->capture);
+	CUgraphNode node;
+	CUresult r = cuGraphAddMemFreeNode(&node, s->capture.graph, s->capture.after, s->capture.n,
+					   p);
 
-	return cuGraphAddMemFreeNode(&node, s->capture, &last, !!last, p);
+	if (!r)
+		depend_on(s, node);
+	return r;
 }
 
 API CUresult cuStreamBeginCapture_v2(CUstream s, int mode)
 {
-	if (!s || s->capture)
+	if (!s || s->capture.graph)
 		return s ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_HANDLE;
-	return cuGraphCreate(&s->capture, 0);
+	s->capture.n = 0;
+	return cuGraphCreate(&s->capture.graph, 0);
 }
 
+/* Ends the capture of streams that joined, too. */
 API CUresult cuStreamEndCapture(CUstream s, CUgraph *g)
 {
-	if (!s || !s->capture)
+	if (!s || !s->capture.graph)
 		return s ? CUDA_ERROR_ILLEGAL_STATE : CUDA_ERROR_INVALID_HANDLE;
-	*g = s->capture;
-	s->capture = NULL;
+	*g = s->capture.graph;
+	pthread_mutex_lock(&s->ctx->lock);
+	for (struct CUstream_st *o = s->ctx->streams; o; o = o->next)
+		if (o->capture.graph == *g)
+			o->capture = (struct sg_captured){NULL};
+	pthread_mutex_unlock(&s->ctx->lock);
 	return CUDA_SUCCESS;
 }
 
 API CUresult cuStreamIsCapturing(CUstream s, int *status)
 {
-	*status = s && s->capture;
+	*status = s && s->capture.graph;
 	return CUDA_SUCCESS;
 }

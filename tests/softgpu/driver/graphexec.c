@@ -198,7 +198,7 @@ API CUresult cuGraphLaunch(CUgraphExec e, CUstream handle)
 
 	if (!e || !s)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (s->capture)
+	if (s->capture.graph)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	if (!e->count)
 		return CUDA_SUCCESS;

@@ -137,7 +137,7 @@ LEVEL CUresult sg_launch(struct CUstream_st *s, const struct sg_launch *l)
 {
 	uint32_t *p;
 
-	if (s->capture)
+	if (s->capture.graph)
 		return sg_capture_launch(s, l);
 	p = sg_stream_begin_launch(s, 400 + push_upload_words(l->params_bytes));
 	if (!p)

@@ -17,6 +17,7 @@ struct CUevent_st {
 	uint32_t slot, count; /* count: number of records, and payload of the last one */
 	volatile uint32_t *at;
 	bool recorded;
+	struct sg_captured captured; /* if it was last recorded in a captured stream */
 };
 
 /* ---- streams ---- */
@@ -315,6 +316,9 @@ API CUresult cuEventRecord(CUevent e, CUstream handle)
 
 	if (!e || !s)
 		return CUDA_ERROR_INVALID_HANDLE;
+	e->captured = s->capture;
+	if (s->capture.graph)
+		return CUDA_SUCCESS;
 	va = slot_va(e->ctx, e->slot);
 	p = sg_stream_begin(s, s->compute, 16);
 	if (!p)
@@ -376,7 +380,9 @@ API CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags)
 
 	if (!e || !s)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (reached(e))
+	if (e->captured.graph)
+		sg_capture_join(s, &e->captured);
+	if (e->captured.graph || reached(e))
 		return CUDA_SUCCESS;
 	p = sg_stream_begin(s, s->compute, 16);
 	if (!p)

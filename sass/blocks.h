@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A function's basic blocks, by which tests check that all of its code is understood. */
-#ifndef NVSNOOP_TESTS_SASS_BLOCKS_H
-#define NVSNOOP_TESTS_SASS_BLOCKS_H
+/* A function's basic blocks: runs of instructions that are entered only at the first. */
+#ifndef NVSNOOP_SASS_BLOCKS_H
+#define NVSNOOP_SASS_BLOCKS_H
 
 #include "sass/sass.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <elf.h>
 #include "sass/elf.h"
-#include "tests/sass/blocks.h"
+#include "sass/blocks.h"
 
 #define LEADS 1u /* a block begins here */
 #define SEEN 2u

@@ -464,7 +464,7 @@ static void test_doorbell(uint32_t *m)
 
 static void test_engine(bool poison, bool own)
 {
-	CUcontext ctx;
+	CUcontext ctx = NULL;
 	uint32_t *m;
 
 	driver = dlopen("libcuda.so.1", RTLD_NOW);

@@ -147,15 +147,15 @@ static bool parse_row(struct bench_cards *cards, const char *line, const char *b
 {
 	char *cellp[CELLS] = {NULL};
 	bool good = split_row(line, cellp);
-	double value, least, most;
+	double value = NAN, least = NAN, most = NAN, mhz = NAN;
 	struct bench_card_row r;
 
 	if (good && strcmp(cellp[0], "figure") && strncmp(cellp[0], "---", 3)) {
 		good = bench && card_number(cellp[3], &value) && card_number(cellp[4], &least) &&
-		       card_number(cellp[5], &most) && card_number(cellp[6], &r.mhz);
-		r = (struct bench_card_row){(char *)bench, cellp[0],	       cellp[1],
-					    cellp[2],	   fmin(value, least), fmax(value, most),
-					    r.mhz};
+		       card_number(cellp[5], &most) && card_number(cellp[6], &mhz);
+		r = (struct bench_card_row){
+			(char *)bench,	    cellp[0],	       cellp[1], cellp[2],
+			fmin(value, least), fmax(value, most), mhz};
 		cards->figures += good;
 		if (good && ours)
 			add_row(cards, &r);
@@ -399,8 +399,10 @@ static void print_counts(const struct compared *c)
 			c->elsewhere);
 }
 
-static void print_verdict(const struct compared *c)
+static void print_verdict(const struct compared *c, bool slow)
 {
+	if (!c->slowest && (slow || c->missing))
+		return;
 	if (!c->slowest) {
 		fputs("This GPU is as fast as others of its kind in all that was measured.\n",
 		      c->out);
@@ -426,7 +428,7 @@ int bench_check_cards(FILE *out, const struct bench_figures *figures,
 	}
 	print_counts(&c);
 	slow = report_slow_clock(&c);
-	print_verdict(&c);
+	print_verdict(&c, slow);
 	free(c.now);
 	free(c.then);
 	return slow || c.left || c.missing;

@@ -52,6 +52,9 @@ $(BUILD)/apps/bench $(BUILD)/apps/throw $(BUILD)/apps/reload: $(BUILD)/apps/%: t
 
 include tests/sass/module.mk tests/kill/module.mk tests/tsan/module.mk tests/apps/api/module.mk tests/apps/nvtx/module.mk tests/html/module.mk
 
+# It judges what remains of frames on its own stack, which without optimisation are others.
+$(BUILD)/tests/unit/test_abandoned.o: override O = 2
+
 # ---- make check ----
 
 TEST_DEPS  += softgpu

@@ -197,6 +197,9 @@ static bool run_channel(struct sg_channel *ch, bool any_bell)
 	uint32_t end = limit(ch, any_bell);
 	bool did = ch->grid && sg_idle(ch);
 
+	/* A kernel that ran longer than its segment: nothing else would end the channel. */
+	if (ch->due && !ch->dead && ch->pos >= ch->len)
+		sg_end_group(ch, ch->due, 0);
 	if (sg_engine_waits(ch))
 		return did;
 	for (int i = 0; i < SLICE && !ch->dead && ch->scheduled; i++) {

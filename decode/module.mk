@@ -9,7 +9,7 @@ DECODE_OBJ = $(DECODE_SRC:%.c=$(BUILD)/%.o)
 DECODE_CLI_OBJ = $(DECODE_CLI_SRC:%.c=$(BUILD)/%.o)
 REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o) $(SASS_OBJ)
 DECODE_LIBS = -lzstd -lelf -liberty -lpthread
-REPORT_LIBS = -lsqlite3 -lz -lm $(DECODE_LIBS)
+REPORT_LIBS = -lsqlite3 -ldeflate -lm $(DECODE_LIBS)
 # Only names in public headers are exported.
 DECODE_CFLAGS = $(TOOL_CFLAGS) -fPIC -fvisibility=hidden
 include decode/gpu/classes/classes.mk tests/bench/module.mk

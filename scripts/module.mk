@@ -101,7 +101,7 @@ TEST_AGAIN += bundle
 SLOW_TESTS += scripts/check-bundle
 
 # Packages that the bundle contains or links in; their licences are included.
-BUNDLED = $(if $(UNWINDER),libunwind8) libelf-dev libzstd-dev zlib1g-dev libiberty-dev libsqlite3-dev libncurses-dev
+BUNDLED = $(if $(UNWINDER),libunwind8) libelf-dev libzstd-dev libdeflate-dev libiberty-dev libsqlite3-dev libncurses-dev
 
 .PHONY: bundle
 bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-exporter)

@@ -2,7 +2,7 @@
 /* --export=pprof: stacks as a pprof profile (perftools.profiles.Profile, gzip) with all weights. A
  * frame is a function and a location with its name, written when a stack first has it. */
 #include <errno.h>
-#include <zlib.h>
+#include <libdeflate.h>
 #include "decode/base/hash.h"
 #include "decode/calls/pass.h"
 #include "decode/export/proto.h"
@@ -50,27 +50,26 @@ struct pprof_writer {
 	struct nvs_proto proto;
 	struct nvs_rows names;
 	uint64_t strings; /* strings written so far */
-	z_stream z;
 	struct nvs_out *out;
 };
 
-/* Compresses and writes the buffer. */
-static int flush_buffer(struct pprof_writer *w, int how)
-{
-	unsigned char packed[16384];
+#define MEMBER_BYTES (1u << 20) /* of the profile, in one member of the file */
 
-	if (w->proto.failed)
-		return -ENOMEM;
-	w->z.next_in = w->proto.data;
-	w->z.avail_in = (uInt)w->proto.n;
-	do {
-		w->z.next_out = packed;
-		w->z.avail_out = sizeof(packed);
-		deflate(&w->z, how);
-		fwrite(packed, 1, sizeof(packed) - w->z.avail_out, w->out->file);
-	} while (!w->z.avail_out);
+/* Compresses the buffer and writes it as a member of the gzip file. */
+static int write_member(struct pprof_writer *w)
+{
+	struct libdeflate_compressor *c = libdeflate_alloc_compressor(6);
+	size_t room = c ? libdeflate_gzip_compress_bound(c, w->proto.n) : 0;
+	void *packed = room && !w->proto.failed ? malloc(room) : NULL;
+
+	if (packed) {
+		room = libdeflate_gzip_compress(c, w->proto.data, w->proto.n, packed, room);
+		fwrite(packed, 1, room, w->out->file);
+	}
 	w->proto.n = 0;
-	return 0;
+	free(packed);
+	libdeflate_free_compressor(c);
+	return packed ? 0 : -ENOMEM;
 }
 
 static uint64_t add_string(struct pprof_writer *w, const char *text)
@@ -123,7 +122,7 @@ static int add_sample(struct pprof_writer *w, const struct nvs_stacks *t,
 	nvs_proto_packed(&w->proto, SAMPLE_LOCATIONS, locations, n);
 	nvs_proto_packed(&w->proto, SAMPLE_VALUES, values, nvalues);
 	nvs_proto_end(&w->proto);
-	return flush_buffer(w, Z_NO_FLUSH);
+	return w->proto.n < MEMBER_BYTES ? 0 : write_member(w);
 }
 
 static void add_types(struct pprof_writer *w, const bool known[NVS_MEASURES], enum nvs_measure by)
@@ -180,9 +179,6 @@ static int write_profile(struct nvs_run *run, const struct nvs_stacks_list *list
 	bool known[NVS_MEASURES];
 	int r = 0;
 
-	/* + 16: gzip format */
-	if (deflateInit2(&w.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY))
-		return -ENOMEM;
 	find_known(list, known);
 	add_types(&w, known, by);
 	if (run->n == 1)
@@ -190,8 +186,7 @@ static int write_profile(struct nvs_run *run, const struct nvs_stacks_list *list
 	for (size_t i = 0; i < list->shown && !r; i++)
 		r = add_sample(&w, run->state, list->frame[i], known);
 	if (!r)
-		r = flush_buffer(&w, Z_FINISH);
-	deflateEnd(&w.z);
+		r = write_member(&w);
 	nvs_proto_free(&w.proto);
 	nvs_rows_free(&w.names, NULL);
 	return r;

@@ -7,6 +7,7 @@
 #include "decode/base/hash.h"
 #include "decode/export/export_text.h"
 #include "decode/export/proto.h"
+#include "decode/export/parquet/delta.h"
 #include "decode/export/parquet/thrift.h"
 
 #define GROUP_ROWS 16384u /* maximum rows of a row group */
@@ -14,14 +15,16 @@
 
 /* Numbers from parquet.thrift. */
 enum { INT64 = 2, BYTE_ARRAY = 6, OPTIONAL = 1, UTF8 = 0, ZSTD = 6 };
-enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
+enum { PLAIN = 0, RLE = 3, DELTA = 5, RLE_DICTIONARY = 8 };
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
 
+/* Numbers are stored as differences, text in a dictionary. */
 struct column {
 	uint8_t *set; /* per row: 1 if not null */
-	uint32_t *values; /* dictionary indices of the non-null rows */
+	int64_t *numbers; /* of the non-null rows */
+	uint32_t *values; /* text: dictionary indices of the non-null rows */
 	uint32_t nvalues;
-	struct nvs_proto dictionary; /* its different values, encoded; text after its length */
+	struct nvs_proto dictionary; /* the different texts, each after its length */
 	uint32_t *words, nwords; /* where each begins, without the length */
 	uint32_t *slots; /* number of a word from 1 on, by hash; 0: free */
 	uint32_t mask; /* at most half of the slots are used */
@@ -75,6 +78,7 @@ void nvs_parquet_free(struct nvs_parquet *p)
 		return;
 	for (uint32_t i = 0; p->columns && i < p->table->ncolumns; i++) {
 		free(p->columns[i].set);
+		free(p->columns[i].numbers);
 		free(p->columns[i].values);
 		free(p->columns[i].words);
 		free(p->columns[i].slots);
@@ -92,7 +96,8 @@ void nvs_parquet_free(struct nvs_parquet *p)
 /* ---- a page ---- */
 
 /* Writes p->page with its header. Adds the uncompressed size to *WHOLE. */
-static int write_page(struct nvs_parquet *p, int type, uint32_t values, uint64_t *whole)
+static int write_page(struct nvs_parquet *p, int type, int encoding, uint32_t values,
+		      uint64_t *whole)
 {
 	size_t bound = ZSTD_compressBound(p->page.n), n;
 	struct nvs_thrift t = {&p->head};
@@ -113,7 +118,7 @@ static int write_page(struct nvs_parquet *p, int type, uint32_t values, uint64_t
 	nvs_thrift_int(&t, 3, (int64_t)n);
 	nvs_thrift_begin(&t, type == DATA_PAGE ? 5 : 7);
 	nvs_thrift_int(&t, 1, values);
-	nvs_thrift_int(&t, 2, type == DATA_PAGE ? RLE_DICTIONARY : PLAIN);
+	nvs_thrift_int(&t, 2, encoding);
 	if (type == DATA_PAGE) {
 		nvs_thrift_int(&t, 3, RLE);
 		nvs_thrift_int(&t, 4, RLE);
@@ -172,55 +177,72 @@ static void put_indices(struct nvs_proto *page, const struct column *c)
 
 /* ---- a row group ---- */
 
+/* DICTIONARY: 0 without one. */
 static void write_chunk(struct nvs_thrift *t, const struct nvs_parquet *p, uint32_t i,
 			uint64_t dictionary, uint64_t data, uint64_t whole)
 {
 	const struct nvs_cell_column *column = p->table->columns + i;
 
 	nvs_thrift_item(t);
-	nvs_thrift_int64(t, 2, (int64_t)dictionary);
+	nvs_thrift_int64(t, 2, (int64_t)(dictionary ? dictionary : data));
 	nvs_thrift_begin(t, 3);
 	nvs_thrift_int(t, 1, column->text ? BYTE_ARRAY : INT64);
-	nvs_thrift_list(t, 2, NVS_THRIFT_I32, 3);
-	nvs_thrift_number(t, PLAIN);
+	nvs_thrift_list(t, 2, NVS_THRIFT_I32, dictionary ? 3 : 2);
 	nvs_thrift_number(t, RLE);
-	nvs_thrift_number(t, RLE_DICTIONARY);
+	if (dictionary)
+		nvs_thrift_number(t, PLAIN);
+	nvs_thrift_number(t, dictionary ? RLE_DICTIONARY : DELTA);
 	nvs_thrift_list(t, 3, NVS_THRIFT_BINARY, 1);
 	nvs_thrift_word(t, column->name);
 	nvs_thrift_int(t, 4, ZSTD);
 	nvs_thrift_int64(t, 5, p->rows);
 	nvs_thrift_int64(t, 6, (int64_t)whole);
-	nvs_thrift_int64(t, 7, (int64_t)(p->at - dictionary));
+	nvs_thrift_int64(t, 7, (int64_t)(p->at - (dictionary ? dictionary : data)));
 	nvs_thrift_int64(t, 9, (int64_t)data);
-	nvs_thrift_int64(t, 11, (int64_t)dictionary);
+	if (dictionary)
+		nvs_thrift_int64(t, 11, (int64_t)dictionary);
 	nvs_thrift_end(t);
 	nvs_thrift_end(t);
 }
 
-/* Writes dictionary and indices of a column. Adds the uncompressed size to *SUM. */
-static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thrift *t,
-			uint64_t *sum)
+static int write_dictionary(struct nvs_parquet *p, const struct column *c, uint64_t *whole)
 {
-	uint64_t dictionary = p->at, data, whole = 0;
-	int r;
-
 	p->page.n = 0;
 	nvs_proto_put(&p->page, c->dictionary.data, c->dictionary.n);
-	r = c->dictionary.failed ? -ENOMEM : write_page(p, DICTIONARY_PAGE, c->nwords, &whole);
-	if (r)
-		return r;
-	data = p->at;
-	p->page.n = 0;
-	put_levels(&p->page, c->set, p->rows);
-	put_indices(&p->page, c);
-	r = write_page(p, DATA_PAGE, p->rows, &whole);
-	write_chunk(t, p, (uint32_t)(c - p->columns), dictionary, data, whole);
-	*sum += whole;
+	return c->dictionary.failed ? -ENOMEM
+				    : write_page(p, DICTIONARY_PAGE, PLAIN, c->nwords, whole);
+}
+
+static void clear_column(struct column *c)
+{
 	c->nvalues = 0;
 	c->dictionary.n = 0;
 	c->nwords = 0;
 	if (c->slots)
 		memset(c->slots, 0, (c->mask + 1ul) * sizeof(*c->slots));
+}
+
+/* Adds the uncompressed size to *SUM. */
+static int write_column(struct nvs_parquet *p, uint32_t i, struct nvs_thrift *t, uint64_t *sum)
+{
+	struct column *c = p->columns + i;
+	bool text = p->table->columns[i].text;
+	uint64_t dictionary = text ? p->at : 0, data, whole = 0;
+	int r = text ? write_dictionary(p, c, &whole) : 0;
+
+	if (r)
+		return r;
+	data = p->at;
+	p->page.n = 0;
+	put_levels(&p->page, c->set, p->rows);
+	if (text)
+		put_indices(&p->page, c);
+	else
+		nvs_parquet_put_deltas(&p->page, c->numbers, c->nvalues);
+	r = write_page(p, DATA_PAGE, text ? RLE_DICTIONARY : DELTA, p->rows, &whole);
+	write_chunk(t, p, i, dictionary, data, whole);
+	*sum += whole;
+	clear_column(c);
 	return r;
 }
 
@@ -235,7 +257,7 @@ static int write_group(struct nvs_parquet *p)
 	nvs_thrift_item(&t);
 	nvs_thrift_list(&t, 1, NVS_THRIFT_STRUCT, p->table->ncolumns);
 	for (uint32_t i = 0; i < p->table->ncolumns && !r; i++)
-		r = write_column(p, p->columns + i, &t, &whole);
+		r = write_column(p, i, &t, &whole);
 	nvs_thrift_int64(&t, 2, (int64_t)whole);
 	nvs_thrift_int64(&t, 3, p->rows);
 	nvs_thrift_end(&t);
@@ -248,71 +270,61 @@ static int write_group(struct nvs_parquet *p)
 
 /* ---- rows ---- */
 
-/* Most values are that of the row before. */
-static inline bool is_last(const struct column *c, const void *data, size_t n, bool text)
+/* Most texts are that of the row before. */
+static inline bool is_last(const struct column *c, const char *text, uint32_t n)
 {
 	const uint8_t *at;
-	uint64_t a, b;
 	uint32_t length;
 
 	if (!c->nvalues)
 		return false;
 	at = c->dictionary.data + c->words[c->values[c->nvalues - 1]];
-	if (text) {
-		memcpy(&length, at - sizeof(length), sizeof(length));
-		return length == n && n <= NVS_EXPORT_TEXT && !memcmp(at, data, n);
-	}
-	memcpy(&a, at, sizeof(a));
-	memcpy(&b, data, sizeof(b));
-	return a == b;
+	memcpy(&length, at - sizeof(length), sizeof(length));
+	return length == n && n <= NVS_EXPORT_TEXT && !memcmp(at, text, n);
 }
 
-/* A text or a number; N is its length. */
-static bool is_word(const struct column *c, uint32_t word, const void *data, uint32_t n, bool text)
+static bool is_word(const struct column *c, uint32_t word, const void *text, uint32_t n)
 {
 	const uint8_t *at = c->dictionary.data + c->words[word];
 
-	return (!text || !memcmp(at - sizeof(n), &n, sizeof(n))) && !memcmp(at, data, n);
+	return !memcmp(at - sizeof(n), &n, sizeof(n)) && !memcmp(at, text, n);
 }
 
-static uint32_t *find_slot(const struct column *c, const void *data, uint32_t n, bool text)
+static uint32_t *find_slot(const struct column *c, const void *text, uint32_t n)
 {
-	uint32_t i = (uint32_t)nvs_hash64(data, n) & c->mask;
+	uint32_t i = (uint32_t)nvs_hash64(text, n) & c->mask;
 
-	while (c->slots[i] && !is_word(c, c->slots[i] - 1, data, n, text))
+	while (c->slots[i] && !is_word(c, c->slots[i] - 1, text, n))
 		i = (i + 1) & c->mask;
 	return c->slots + i;
 }
 
-static bool grow_slots(struct column *c, bool text)
+static bool grow_slots(struct column *c)
 {
-	uint32_t n = sizeof(uint64_t);
-
 	free(c->slots);
 	c->mask = c->mask ? 2 * c->mask + 1 : 63;
 	c->slots = calloc(c->mask + 1ul, sizeof(*c->slots));
 	for (uint32_t i = 0; i < c->nwords && c->slots; i++) {
 		const uint8_t *at = c->dictionary.data + c->words[i];
+		uint32_t n;
 
-		if (text)
-			memcpy(&n, at - sizeof(n), sizeof(n));
-		*find_slot(c, at, n, text) = i + 1;
+		memcpy(&n, at - sizeof(n), sizeof(n));
+		*find_slot(c, at, n) = i + 1;
 	}
 	return c->slots;
 }
 
-static int add_word(struct column *c, const void *data, uint32_t n, bool text)
+static int add_word(struct column *c, const char *text, uint32_t n)
 {
 	uint32_t *slot;
 
-	if ((!c->slots || 2 * c->nwords > c->mask) && !grow_slots(c, text))
+	if ((!c->slots || 2 * c->nwords > c->mask) && !grow_slots(c))
 		return -ENOMEM;
-	slot = find_slot(c, data, n, text);
+	slot = find_slot(c, text, n);
 	if (!*slot) {
-		if (text)
-			nvs_proto_put(&c->dictionary, &n, 4);
+		nvs_proto_put(&c->dictionary, &n, sizeof(n));
 		c->words[c->nwords++] = (uint32_t)c->dictionary.n;
-		nvs_proto_put(&c->dictionary, data, n);
+		nvs_proto_put(&c->dictionary, text, n);
 		if (c->dictionary.failed)
 			return -ENOMEM;
 		*slot = c->nwords;
@@ -321,41 +333,38 @@ static int add_word(struct column *c, const void *data, uint32_t n, bool text)
 	return 0;
 }
 
-static inline void repeat_last(struct column *c)
+static int add_text(struct column *c, const struct nvs_table_cell *cell)
 {
-	c->values[c->nvalues] = c->values[c->nvalues - 1];
-	c->nvalues++;
+	char safe[NVS_EXPORT_TEXT_BYTES];
+	size_t n;
+	const char *text;
+
+	if (cell->same && c->nvalues) {
+		c->values[c->nvalues] = c->values[c->nvalues - 1];
+		c->nvalues++;
+		return 0;
+	}
+	n = strlen(cell->text);
+	/* What is in the dictionary is plain. */
+	if (n <= NVS_EXPORT_TEXT && is_last(c, cell->text, (uint32_t)n)) {
+		c->values[c->nvalues] = c->values[c->nvalues - 1];
+		c->nvalues++;
+		return 0;
+	}
+	text = nvs_export_text(safe, cell->text, &n);
+	return add_word(c, text, (uint32_t)n);
 }
 
-static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_cell *cell)
+static bool make_column(struct column *c, bool text)
 {
-	struct column *c = p->columns + i;
-	char safe[NVS_EXPORT_TEXT_BYTES];
-	const char *text;
-	bool is_text;
-	size_t n;
-
-	if (!c->set) {
-		c->set = malloc(GROUP_ROWS);
+	c->set = malloc(GROUP_ROWS);
+	if (text) {
 		c->values = malloc(GROUP_ROWS * sizeof(*c->values));
 		c->words = malloc(GROUP_ROWS * sizeof(*c->words));
+		return c->set && c->values && c->words;
 	}
-	if (!c->set || !c->values || !c->words)
-		return -ENOMEM;
-	c->set[p->rows] = cell->known;
-	if (!cell->known)
-		return 0;
-	is_text = p->table->columns[i].text;
-	n = is_text ? strlen(cell->text) : sizeof(cell->number);
-	/* What is in the dictionary is plain. */
-	if (is_last(c, is_text ? cell->text : (const void *)&cell->number, n, is_text)) {
-		repeat_last(c);
-		return 0;
-	}
-	if (!is_text)
-		return add_word(c, &cell->number, sizeof(cell->number), false);
-	text = nvs_export_text(safe, cell->text, &n);
-	return add_word(c, text, (uint32_t)n, true);
+	c->numbers = malloc(GROUP_ROWS * sizeof(*c->numbers));
+	return c->set && c->numbers;
 }
 
 int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_table_cell *cells)
@@ -364,16 +373,18 @@ int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_table_cell *cells)
 
 	for (uint32_t i = 0; i < p->table->ncolumns && !r; i++) {
 		struct column *c = p->columns + i;
+		bool text = p->table->columns[i].text;
 		size_t before = c->dictionary.n;
 
-		/* Most values are those of the row before. */
-		if (cells[i].same && p->rows) {
-			c->set[p->rows] = cells[i].known;
-			if (cells[i].known)
-				repeat_last(c);
+		if (!c->set && !make_column(c, text))
+			return -ENOMEM;
+		c->set[p->rows] = cells[i].known;
+		if (!cells[i].known)
 			continue;
-		}
-		r = add_cell(p, i, cells + i);
+		if (text)
+			r = add_text(c, cells + i);
+		else
+			c->numbers[c->nvalues++] = cells[i].number;
 		p->held += c->dictionary.n - before;
 	}
 	p->rows++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A Parquet file of one table, written row by row: nullable columns of 64-bit numbers or text. Rows
- * are buffered and written as row groups, with a dictionary per column and group; pages are
- * compressed by zstd. */
+ * are buffered and written as row groups: numbers as differences, text with a dictionary per column
+ * and group; pages are compressed by zstd. */
 #ifndef NVSNOOP_DECODE_EXPORT_PARQUET_FILE_H
 #define NVSNOOP_DECODE_EXPORT_PARQUET_FILE_H
 

@@ -182,7 +182,7 @@ static int on_row(void *arg, enum nvs_table_id table, const struct nvs_table_cel
 	for (uint32_t i = n; i < st->wider[table].table.ncolumns; i++)
 		wide[i] = st->whose[st->wider[table].from[i - n]];
 	r = nvs_parquet_row(st->parquet[table], wide);
-	return r ? r : ferror(st->file[table]) ? -EIO : 0;
+	return r ? r : ferror_unlocked(st->file[table]) ? -EIO : 0;
 }
 
 static int write_all(struct nvs_run *run)

@@ -249,8 +249,9 @@ int nvs_database_open(struct nvs_database *st, const char *path, const char *nam
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	good = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
 		       SQLITE_OK &&
-	       run_sql(st, "PRAGMA journal_mode=OFF") && run_sql(st, "PRAGMA synchronous=OFF") &&
-	       run_sql(st, "BEGIN");
+	       /* Large pages: fewer system calls. */
+	       run_sql(st, "PRAGMA page_size=16384") && run_sql(st, "PRAGMA journal_mode=OFF") &&
+	       run_sql(st, "PRAGMA synchronous=OFF") && run_sql(st, "BEGIN");
 
 	st->name = name;
 	for (int i = 0; i < NVS_TABLES && good; i++)

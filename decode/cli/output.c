@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "decode/cli/background_file.h"
 #include "decode/cli/output.h"
 #include "nvsnoop/decode.h"
 
@@ -110,6 +111,24 @@ static void start_pager(struct nvs_out *out, const struct nvs_print_options *o)
 	signal(SIGINT, SIG_IGN);
 }
 
+static bool is_file(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode);
+}
+
+/* stdout; if that is a file, a stream of our own. */
+static FILE *open_stdout(void)
+{
+	int fd = is_file(STDOUT_FILENO) ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : -1;
+	FILE *file = fd < 0 ? NULL : nvs_background_file(fd);
+
+	if (!file && fd >= 0)
+		close(fd);
+	return file ? file : stdout;
+}
+
 /* Replaces an existing file only with OVERWRITE; a pipe or a device is written to. */
 static FILE *open_output(struct nvs_out *out, const char *path, bool overwrite)
 {
@@ -120,7 +139,7 @@ static FILE *open_output(struct nvs_out *out, const char *path, bool overwrite)
 	if (!stat(path, &st) && !S_ISREG(st.st_mode))
 		how = 0;
 	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | how, 0666);
-	file = fd >= 0 ? fdopen(fd, "w") : NULL;
+	file = fd < 0 ? NULL : is_file(fd) ? nvs_background_file(fd) : fdopen(fd, "w");
 	if (!file)
 		fprintf(stderr, "nvsnoop-report: %s: %s\n", path, strerror(errno));
 	out->made = file && how ? path : NULL;
@@ -135,7 +154,7 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o)
 	signal(SIGPIPE, SIG_IGN);
 	/* A report with a directory opens its own files. */
 	out->file = o->output ? open_output(out, o->folder ? "/dev/null" : o->output, o->overwrite)
-			      : stdout;
+			      : open_stdout();
 	if (!out->file)
 		return -EIO;
 	out->terminal = !o->output && isatty(STDOUT_FILENO);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/cli/sentence.o decode/cli/output.o decode */
+/* LINK: decode/cli/sentence.o decode/cli/output.o decode/cli/background_file.o decode */
 /* Sentences: units at their limits, quoting for a shell, and line breaks. */
 #include <stdlib.h>
 #include <string.h>

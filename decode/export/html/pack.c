@@ -8,7 +8,7 @@
 #include "decode/base/digits.h"
 #include "decode/base/pipeline.h"
 
-#define LEVEL 5 /* of libdeflate: pages are smaller than zlib makes them in three times the time */
+#define LEVEL 5 /* of libdeflate: a third of the time of zlib's 6, and smaller */
 
 /* Room for N bytes at the end; the caller adds to p->n what it uses. NULL if memory is short. */
 static char *reserve_text(struct nvs_html_pack *p, size_t n)

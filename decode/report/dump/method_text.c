@@ -12,6 +12,7 @@
 #define VALUE_COLUMN 53
 #define FLUSH_BYTES (32u << 10)
 #define MAX_LINE 128 /* maximum bytes of a line without its head and fields */
+#define KEPT_LINE 256 /* maximum bytes of a line that is kept */
 
 /* Makes "      s0 cbc0 01b4 LOAD_INLINE_DATA", padded to the value's column. */
 static void make_head(struct nvs_known_method *k, struct nvs_line_buffer *l,
@@ -77,8 +78,11 @@ struct nvs_known_method *nvs_dump_known(struct nvs_dumper *d, const struct nvs_c
 void nvs_dump_free(struct nvs_dumper *d)
 {
 	for (uint32_t i = 0; d->known && i <= nvs_nclasses; i++) {
-		for (uint32_t m = 0; d->known[i] && m < NVS_DUMP_METHODS; m++)
+		for (uint32_t m = 0; d->known[i] && m < NVS_DUMP_METHODS; m++) {
+			if (d->known[i][m])
+				free(d->known[i][m]->line);
 			free(d->known[i][m]);
+		}
 		free(d->known[i]);
 	}
 	free(d->known);
@@ -134,25 +138,43 @@ static char *put_class(char *p, uint32_t id)
 	return cls ? stpcpy(stpcpy(p, "  ; "), nvs_class_string(cls->name)) : p;
 }
 
-static char *put_head(const struct nvs_dumper *d, char *p, const struct nvs_known_method *k,
-		      size_t n, uint32_t subch)
+static char *put_head(const struct nvs_dumper *d, char *p, const char *head, size_t n,
+		      uint32_t subch)
 {
-	memcpy(p, k->text, n);
+	memcpy(p, head, n);
 	p[d->each ? 1 : 7] = (char)('0' + subch);
 	return p + n;
 }
 
-void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known_method *k,
+/* Most methods are set to the same value again and again. */
+static void keep_line(struct nvs_known_method *k, const char *line, size_t n, uint32_t value)
+{
+	if (n > KEPT_LINE || !k->at.method || k->address)
+		return;
+	if (!k->line)
+		k->line = nvs_budget_allows(KEPT_LINE) ? malloc(KEPT_LINE) : NULL;
+	if (!k->line)
+		return;
+	memcpy(k->line, line, n);
+	k->length = (uint32_t)n;
+	k->value = value;
+}
+
+void nvs_dump_text_method(struct nvs_dumper *d, struct nvs_known_method *k,
 			  const struct nvs_pb_run *run, uint32_t method, uint32_t value,
 			  uint32_t before)
 {
-	char *p = reserve_text(d, k->most);
+	char *p = reserve_text(d, k->most), *line = p;
 
 	if (!p)
 		return;
+	if (k->line && k->value == value) {
+		commit_text(d, put_head(d, p, k->line, k->length, run->subch));
+		return;
+	}
 	if (!k->at.method)
 		p = stpcpy(p, nvs_out_style(d->out, NVS_STYLE_BAD));
-	p = put_head(d, p, k, k->head, run->subch);
+	p = put_head(d, p, k->text, k->head, run->subch);
 	p = nvs_put_hex8(p, value);
 	if (k->at.method) {
 		*p++ = ' ';
@@ -167,6 +189,7 @@ void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known_method *k
 	if (!p)
 		return;
 	*p++ = '\n';
+	keep_line(k, line, (size_t)(p - line), value);
 	commit_text(d, p);
 }
 
@@ -177,7 +200,7 @@ void nvs_dump_text_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint
 
 	if (!p)
 		return;
-	p = put_head(d, p, k, k->name_end, run->subch);
+	p = put_head(d, p, k->text, k->name_end, run->subch);
 	p = nvs_put_text(p, " [", 2);
 	p = nvs_put_dec(p, run->count - from);
 	p = nvs_put_text(p, "]\n", 2);

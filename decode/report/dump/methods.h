@@ -19,6 +19,9 @@ struct nvs_known_method {
 	uint16_t unknown; /* index + 1 in nvs_dumper.unknown; 0: none */
 	uint16_t name_end, head; /* bytes of TEXT up to the name's end, and up to the value */
 	uint32_t most; /* maximum line length, bytes */
+	/* Its latest line, unless it has an address; NULL: none. */
+	char *line;
+	uint32_t length, value; /* bytes of LINE; value in it */
 	char text[]; /* start of its lines, for subchannel 0 */
 };
 
@@ -59,7 +62,7 @@ int nvs_dump_end(struct nvs_dumper *d);
 struct nvs_known_method *nvs_dump_known(struct nvs_dumper *d, const struct nvs_class *cls,
 					uint32_t method);
 /* BEFORE is the value of the preceding method, if the address needs it. */
-void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known_method *k,
+void nvs_dump_text_method(struct nvs_dumper *d, struct nvs_known_method *k,
 			  const struct nvs_pb_run *run, uint32_t method, uint32_t value,
 			  uint32_t before);
 /* Prints the words from FROM on, which all go to one method. */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: cli decode */
-/*
- * A file that another thread writes has all that was written, in order, whatever the sizes of the
- * writes; and a write that fails is reported, at the latest when the file is closed.
- */
+/* A file that another thread writes has all that was written, in order, whatever the sizes of the
+ * writes; and a write that fails is reported, at the latest when the file is closed. */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>

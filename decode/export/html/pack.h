@@ -27,6 +27,7 @@ struct nvs_html_pack {
 	const char *kind; /* data-pack */
 	uint32_t process; /* number of the trace, from 1; 0: all */
 	bool heads; /* data-heads: only the first line of each submission */
+	bool folds; /* its text is folded: see fold.h */
 	uint64_t at, items; /* number of the first item in it, and number of items */
 	char *text;
 	size_t n, room;

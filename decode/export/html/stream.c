@@ -9,6 +9,7 @@
 #include "decode/report/core/report.h"
 
 #define METHODS 0x4000u /* size of a class's method space, bytes */
+#define NOTED 1024u
 
 struct page_stream {
 	struct nvs_html_pack pack;
@@ -21,6 +22,8 @@ struct page_stream {
 	size_t bytes; /* of its text so far */
 	uint64_t cut; /* lines of it that were left out */
 	bool dropped; /* it was left out */
+	const char *from; /* lines of the text at hand that are not in the pack yet; NULL: none */
+	uint64_t noted[NOTED]; /* class and method of lines, by hash: see note_method() */
 	uint8_t *seen; /* bitmap: each method of each class that occurred */
 };
 
@@ -38,14 +41,32 @@ static uint32_t parse_hex4(const char *s)
 	return value;
 }
 
+/* Takes the lines up to END into the pack. */
+static void take_lines(struct page_stream *s, const char *end)
+{
+	if (s->from)
+		nvs_html_pack_put(&s->pack, s->from, (size_t)(end - s->from));
+	s->from = NULL;
+}
+
 /* Notes class and method of a line "      s4 c8b5 0700 NAME". */
 static void note_method(struct page_stream *s, const char *line, size_t n)
 {
 	const struct nvs_class *cls;
 	uint32_t method, bit;
+	uint64_t key, *noted;
+	char text[sizeof(key)];
 
 	if (n < 19 || memcmp(line, "      s", 7) || line[8] != ' ' || line[13] != ' ')
 		return;
+	/* Both words without the space between them. */
+	memcpy(text, line + 9, 4);
+	memcpy(text + 4, line + 14, 4);
+	memcpy(&key, text, sizeof(key));
+	noted = s->noted + (key * 0x9e3779b97f4a7c15ull >> 54) % NOTED;
+	if (*noted == key)
+		return;
+	*noted = key;
 	cls = nvs_class_find(parse_hex4(line + 9));
 	method = parse_hex4(line + 14);
 	if (!cls || method >= METHODS)
@@ -67,6 +88,7 @@ static void end_submission(struct page_stream *s)
 
 static void begin_submission(struct page_stream *s, const char *line, size_t n)
 {
+	take_lines(s, line);
 	end_submission(s);
 	s->number = strtoull(line + 1, NULL, 10);
 	if (s->pack.n > NVS_PACK_BYTES)
@@ -84,12 +106,13 @@ static void begin_submission(struct page_stream *s, const char *line, size_t n)
 	if (s->dropped)
 		return;
 	s->pack.items++;
-	nvs_html_pack_put(&s->pack, line, n);
+	s->from = line;
 }
 
 /* "== path ==" before each of several traces, or "123 method words ..." at the end. */
 static void other_line(struct page_stream *s, const char *line, size_t n)
 {
+	take_lines(s, line);
 	end_submission(s);
 	nvs_html_pack_flush(&s->pack);
 	s->dropped = true;
@@ -105,10 +128,11 @@ static void add_line(struct page_stream *s, const char *line, size_t n)
 	} else if (s->dropped) {
 		return;
 	} else if (s->pack.heads || s->bytes > NVS_HTML_EACH) {
+		take_lines(s, line);
 		s->cut++;
 	} else {
 		note_method(s, line, n);
-		nvs_html_pack_put(&s->pack, line, n);
+		s->from = s->from ? s->from : line;
 		s->bytes += n;
 	}
 }
@@ -139,12 +163,16 @@ static ssize_t on_text(void *arg, const char *text, size_t size)
 			add_line(s, text, (size_t)(end - text));
 			continue;
 		}
-		if (hold_part(s, text, (size_t)(end - text)))
+		take_lines(s, text);
+		if (hold_part(s, text, (size_t)(end - text))) {
 			s->pack.status = -ENOMEM;
-		else if (end[-1] == '\n')
+		} else if (end[-1] == '\n') {
 			add_line(s, s->part, s->n);
+			take_lines(s, s->part + s->n);
+		}
 		s->n = end[-1] == '\n' ? 0 : s->n;
 	}
+	take_lines(s, text);
 	return s->pack.status ? 0 : (ssize_t)size;
 }
 
@@ -203,7 +231,8 @@ int nvs_html_print_stream(struct nvs_run *dump, struct nvs_html_left_out *left)
 	struct nvs_out out = {.file = NULL};
 	struct page_stream s = {.pack = {.out = dump->out->file,
 					 .press = nvs_html_press_new(dump->out->file),
-					 .kind = "stream"},
+					 .kind = "stream",
+					 .folds = true},
 				.left = left,
 				.dump = &out,
 				.process = dump->n == 1,

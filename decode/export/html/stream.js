@@ -3,6 +3,43 @@
 
 const ROW = 20, MOST_HITS = 100000, MOST_KEPT = 160e6; /* characters of inflated text kept */
 
+/* The lines of a pack: undoes decode/export/html/fold.h. */
+function unfolded(text) {
+	const known = [], list = [];
+	let address = 0;
+
+	/* A line has the step from the address before, or its own address, or none. */
+	const read = (line) => {
+		const is = /^ {4}(?:\+([0-9a-f]+)|([1-9a-f][0-9a-f]{0,12}))(?=[:.])/.exec(line);
+
+		return is && is[1] ? {line: line.slice(is[0].length), step: parseInt(is[1], 16)}
+			: {line, address: is ? parseInt(is[2], 16) : -1};
+	};
+	const add = (one) => {
+		if (one.step !== undefined) {
+			address += one.step;
+			list.push(`    ${address.toString(16)}${one.line}`);
+			return;
+		}
+		address = one.address < 0 ? address : one.address;
+		list.push(one.line);
+	};
+
+	for (let start = 0, end; start < text.length; start = end + 1) {
+		end = text.indexOf("\n", start);
+		if (text[start] === "#") {
+			list.push(text.slice(start, end));
+		} else if (text[start] === " ") {
+			known.push(read(text.slice(start, end)));
+			add(known.at(-1));
+		} else {
+			for (let i = start; i < end; i++)
+				add(known[text.charCodeAt(i) - 0x30]);
+		}
+	}
+	return list.join("\n") + "\n";
+}
+
 class Stream {
 	/* LOOK UP(process, number): data of a submission in the timeline; REVEAL shows it there. */
 	constructor(lookUp, reveal) {
@@ -64,7 +101,7 @@ class Stream {
 
 	/* Inflates a chunk: its text and the offsets of its submissions. The latest few are kept. */
 	load(chunk) {
-		chunk.loading = chunk.loading || unpack(chunk.element).then((text) => {
+		chunk.loading = chunk.loading || unpack(chunk.element).then(unfolded).then((text) => {
 			const starts = text[0] === "#" ? [0] : [];
 
 			for (let i = text.indexOf("\n#"); i >= 0; i = text.indexOf("\n#", i + 1))

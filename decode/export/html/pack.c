@@ -11,15 +11,14 @@
 
 #define LEVEL 1 /* of libdeflate: 2 to 5 make a page 3 to 12 % smaller, in twice the time */
 
-/* Room for N bytes at the end; the caller adds to p->n what it uses. NULL if memory is short. */
-static char *reserve_text(struct nvs_html_pack *p, size_t n)
+static char *grow_text(struct nvs_html_pack *p, size_t n)
 {
 	size_t room = p->room ? p->room : NVS_PACK_BYTES / 4;
 	char *grown;
 
 	while (room - p->n < n)
 		room *= 2;
-	grown = room == p->room ? p->text : realloc(p->text, room);
+	grown = realloc(p->text, room);
 	if (!grown) {
 		p->status = -ENOMEM;
 		return NULL;
@@ -27,6 +26,12 @@ static char *reserve_text(struct nvs_html_pack *p, size_t n)
 	p->text = grown;
 	p->room = room;
 	return grown + p->n;
+}
+
+/* Room for N bytes at the end; the caller adds to p->n what it uses. NULL if memory is short. */
+static inline char *reserve_text(struct nvs_html_pack *p, size_t n)
+{
+	return p->room - p->n >= n ? p->text + p->n : grow_text(p, n);
 }
 
 void nvs_html_pack_put(struct nvs_html_pack *p, const char *text, size_t n)
@@ -41,13 +46,14 @@ void nvs_html_pack_put(struct nvs_html_pack *p, const char *text, size_t n)
 
 void nvs_html_pack_number(struct nvs_html_pack *p, int64_t number)
 {
-	char *to = reserve_text(p, 1 + NVS_DIGITS), *end = to;
+	char *to = reserve_text(p, 2 + NVS_DIGITS), *end = to;
 
 	if (!to)
 		return;
 	if (number < 0)
 		*end++ = '-';
 	end = nvs_put_dec(end, number < 0 ? -(uint64_t)number : (uint64_t)number);
+	*end++ = ',';
 	p->n += (size_t)(end - to);
 }
 

@@ -37,6 +37,7 @@ struct nvs_html_pack {
 void nvs_html_pack_put(struct nvs_html_pack *p, const char *text, size_t n);
 void nvs_html_pack_print(struct nvs_html_pack *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* With a comma after it. */
 void nvs_html_pack_number(struct nvs_html_pack *p, int64_t number);
 /* Writes the element, unless it is empty, and begins the next. Returns status. */
 int nvs_html_pack_flush(struct nvs_html_pack *p);

@@ -139,7 +139,6 @@ static uint32_t name_number(struct page_timeline *t, const char *text)
 static void put_number(struct page_timeline *t, int64_t n)
 {
 	nvs_html_pack_number(&t->events, n);
-	nvs_html_pack_put(&t->events, ",", 1);
 }
 
 static void put_numbers(struct page_timeline *t, const uint64_t *list, size_t n)

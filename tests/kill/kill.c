@@ -268,8 +268,7 @@ static bool judge_short(struct truth *t, bool killed)
 		return true;
 	if (!truth_compare(t, log_path, trace, false, 0))
 		return !t->rung;
-	if (t->missing || t->different || t->extra || t->crowded || t->problems ||
-	    t->timeless)
+	if (t->missing || t->different || t->extra || t->crowded || t->problems || t->timeless)
 		return false;
 	code = verify();
 	if (code == (t->crash ? 3 : 0) && (killed || !t->crash))

@@ -6,7 +6,7 @@
  * other way round.
  *
  * Models claim_entries(), read_entries() and nvs_capture_doorbell() in trap/copy/capture.c,
- * nvs_load32_guarded(), nvs_buffer_commit(), and the doorbell's store in on_store() of
+ * finish_copy(), nvs_load32_guarded(), nvs_buffer_commit(), and the doorbell's store in on_store() of
  * trap/enter/fault.c and ring_doorbell() of trap/enter/fast.c.
  *
  * Shown: each entry is captured exactly once, as the program wrote it. The GPU takes an entry when
@@ -57,7 +57,7 @@ inline list(t)
 	instr(t, 11, OWN | LOAD, ENTRY + 1, BIT(6));
 	/* nvs_buffer_commit(): store(&shared->head, RELEASE) */
 	instr(t, 12, RELEASE, HEAD + t, 0);
-	/* nvs_fence_copied() */
+	/* finish_copy() */
 	instr(t, 13, UNLESS(MUTANT_NO_COPY_FENCE, FENCE_LD), NOWHERE, 0);
 	/* *(alias + DOORBELL_OFFSET) = token, after the loop around claim_entries() */
 	instr(t, 14, STORE, BELL + t, BIT(6) | BIT(7) | BIT(8))

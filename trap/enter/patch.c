@@ -289,6 +289,9 @@ static bool write_all(long mem, struct nvs_patch_site *s, const struct nvs_site 
 	s->hop = plan->hop;
 	s->trampoline = s->original & ~(uintptr_t)(PAGE - 1);
 	atomic_store(&s->state, NVS_PATCH_WRITING);
+	/* A thread that runs the stop must find this state; the kernel's store is not ordered after
+	 * ours otherwise. */
+	atomic_thread_fence(memory_order_seq_cst);
 	return write_store(mem, plan);
 }
 

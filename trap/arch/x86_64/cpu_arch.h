@@ -52,7 +52,13 @@ static inline void nvs_fence_device(void)
 	__asm__ volatile("sfence" ::: "memory");
 }
 
-/* Loads stay in order here. */
+/* Locked instructions order even write-combined stores. */
+static inline void nvs_fence_device_atomic(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+/* Loads stay in order here, and stores never pass them. */
 static inline void nvs_fence_loads(void)
 {
 	__asm__ volatile("" ::: "memory");

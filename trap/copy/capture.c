@@ -164,6 +164,17 @@ static struct nvs_batch *batch_of(struct nvs_buffer *buffer)
 	return &room->batch;
 }
 
+/*
+ * Called between the copy and the doorbell: when the GPU has been told of entries and segments, the
+ * program may write others there. A processor may perform a store before an earlier load; the
+ * release of the commit orders nothing after it.
+ */
+static void finish_copy(void)
+{
+	nvs_shadow_leave();
+	atomic_thread_fence(memory_order_acquire);
+}
+
 /* The only effect of a batch when there is no trace. */
 static void count_batch(const struct nvs_batch *b, uint16_t flags)
 {
@@ -217,7 +228,7 @@ void nvs_capture_doorbell(struct nvs_buffer *buffer, const struct nvs_view *view
 			nvs_shadow_forward(b);
 		flags |= NVS_SUB_CONTINUED;
 	} while (b->new_put != put);
-	nvs_shadow_leave();
+	finish_copy();
 }
 
 /* True if the program has added entries that no doorbell has claimed. */
@@ -289,5 +300,5 @@ void nvs_capture_lost(const struct nvs_view *view, const struct nvs_doorbell_eve
 		if (ch->shadow && b.count)
 			nvs_shadow_forward(&b);
 	} while (b.new_put != put);
-	nvs_shadow_leave();
+	finish_copy();
 }

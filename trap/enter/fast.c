@@ -94,7 +94,7 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 		(struct nvs_activity){.sp = sp, .mark = &mark, .token = (uintptr_t)&f ^ MARK};
 	nvs_calls.sp = sp;
 	atomic_store(&buffer->epoch,
-		     atomic_load_explicit(&nvs_process->epoch, memory_order_relaxed));
+		     atomic_load_explicit(&nvs_process->epoch, memory_order_acquire));
 	ring_doorbell(&f);
 	atomic_store_explicit(&buffer->epoch, 0, memory_order_release);
 	nvs_calls.sp = 0;

@@ -26,9 +26,6 @@ static inline void nvs_fence_device(void);
 /* The same where an atomic read-modify-write follows before the next store that the GPU sees:
  * nothing on a processor where that alone has this effect. */
 static inline void nvs_fence_device_atomic(void);
-/* Completes the loads before it before any load or store after it. For loads that are no C11
- * atomics: of code, of what the program writes, and what is read through the kernel. */
-static inline void nvs_fence_loads(void);
 /* Adds N to *COUNTER, which no other thread writes, in one instruction: a signal handler of this
  * thread cannot tear it. */
 static inline void nvs_add_local(uint64_t *counter, uint64_t n);

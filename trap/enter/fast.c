@@ -46,8 +46,8 @@ static const struct nvs_doorbell *find_doorbell(const struct nvs_view *view, uin
 
 OWN_TEXT static void ring_doorbell(struct fast *f)
 {
-	const struct nvs_view *view = atomic_load_explicit(&nvs_process->view,
-							   memory_order_acquire);
+	/* After the store of the epoch, see wait_for_readers(). */
+	const struct nvs_view *view = atomic_load(&nvs_process->view);
 	const struct nvs_doorbell *db = find_doorbell(view, f->address);
 	struct nvs_doorbell_event event = {.doorbell = db, .token = f->value, .stack = NVS_NONE};
 	/* time and call site are needed */

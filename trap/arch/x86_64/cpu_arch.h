@@ -58,12 +58,6 @@ static inline void nvs_fence_device_atomic(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* Loads stay in order here, and stores never pass them. */
-static inline void nvs_fence_loads(void)
-{
-	__asm__ volatile("" ::: "memory");
-}
-
 static inline void nvs_add_local(uint64_t *counter, uint64_t n)
 {
 	__asm__ volatile("addq %1, %0" : "+m"(*counter) : "er"(n) : "cc");

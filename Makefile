@@ -10,6 +10,8 @@ ifeq ($(origin CC),default)
 CC       = gcc
 endif
 AR      ?= ar
+# The target's processor: each has folders of its own, trap/arch/$(ARCH) and so on.
+ARCH    ?= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 O       ?= 2
 DESTDIR ?=
 PREFIX  ?= /usr/local
@@ -28,7 +30,7 @@ WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
            -Wno-unused-parameter -Wno-missing-field-initializers \
            $(if $(findstring clang,$(CC)),-Wno-gnu-variable-sized-type-not-at-end) \
            $(if $(WERROR),-Werror)
-COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. $(WARN) -MMD -MP \
+COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. -Itrap/arch/$(ARCH) $(WARN) -MMD -MP \
            -include include/old-glibc.h \
            -DNVS_VERSION='"$(VERSION)"'
 # The prerequisites of a rule that are linked: after a build, headers are among them.

@@ -55,6 +55,7 @@ struct nvs_spool {
 	uint64_t orphans; /* the same */
 	uint64_t heard; /* ticks when the writer last worked */
 	uint64_t done_offset; /* 0: none */
+	uint64_t page_bytes; /* of the page with a struct nvs_spool_buffer; 0: 4096 */
 };
 
 #define NVS_SPOOL_CALLS 16 /* a call nested deeper is not in the spool */

@@ -88,15 +88,15 @@ static void read_start(struct nvs_options *o)
 
 	/* An interruption between the readings widens them: keep the narrowest of five. */
 	for (int i = 0; i < 5; i++) {
-		uint64_t before = __builtin_ia32_rdtsc();
+		uint64_t before = nvs_ticks();
 		uint64_t ns = nvs_read_clock(CLOCK_MONOTONIC);
-		uint64_t after = __builtin_ia32_rdtsc();
+		uint64_t after = nvs_ticks();
 
 		if (after - before >= width)
 			continue;
 		width = after - before;
 		o->loaded_ns = ns;
-		o->loaded_tsc = before + width / 2;
+		o->loaded_ticks = before + width / 2;
 	}
 	o->start_ns = o->loaded_ns;
 	if (start && strtoull(start, NULL, 10) && strtoull(start, NULL, 10) < o->start_ns)

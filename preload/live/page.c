@@ -15,20 +15,19 @@
 #include "preload/live/live.h"
 #include "trap/low/sys.h"
 
-#define PAGE 4096ull
+#define HEAD_BYTES 4096u
 #define STRING_BYTES (4u << 20)
 #define RESULT_ROWS 512
 #define FAULT_ROWS 32
 
 struct nvs_live_page *nvs_live_own;
 
-#define SLOT_USED                                                                               \
+#define SLOT_BYTES                                                                              \
 	(sizeof(struct nvs_live_slot) + NVS_LIVE_API_ROWS * sizeof(struct nvs_live_api_count) + \
 	 NVS_LIVE_KERNEL_ROWS * sizeof(struct nvs_live_kernel_count))
-#define SLOT_BYTES ((SLOT_USED + PAGE - 1) & ~(PAGE - 1))
 
 _Static_assert(offsetof(struct nvs_live_slot, counts) % 64 == 0, "counters have their own lines");
-_Static_assert(sizeof(struct nvs_live) <= PAGE, "the head is one page");
+_Static_assert(sizeof(struct nvs_live) <= HEAD_BYTES, "the head has room");
 
 /* In file order: tables that get all their blocks at once come first. */
 static const struct page_layout {
@@ -106,23 +105,26 @@ static int create_file(struct nvs_outfile *file, uint64_t namespace, char *folde
 
 static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 {
-	uint64_t at = PAGE;
+	uint64_t at = HEAD_BYTES;
 
 	*blocks = 0;
 	for (size_t i = 0; i < NLAYOUT; i++) {
 		const struct page_layout *l = &layout[i];
 		struct nvs_live_table *t = &head->tables[l->which];
 
-		/* A table that grows starts on its own page. */
+		/* A table that grows starts on its own page. If it has no row at first, rows are
+		 * mapped one by one, so each has its own pages. */
 		if (l->ready < l->rows)
-			at = (at + PAGE - 1) & ~(PAGE - 1);
+			at = nvs_page_up(at);
 		*t = (struct nvs_live_table){
-			.offset = at, .rows = l->rows, .row_bytes = l->row_bytes};
-		at = (at + (uint64_t)l->rows * l->row_bytes + 63) & ~63ull;
+			.offset = at,
+			.rows = l->rows,
+			.row_bytes = l->ready ? l->row_bytes : (uint32_t)nvs_page_up(l->row_bytes)};
+		at = (at + (uint64_t)t->rows * t->row_bytes + 63) & ~63ull;
 		if (l->ready == l->rows)
 			*blocks = at;
 	}
-	return (at + PAGE - 1) & ~(PAGE - 1);
+	return nvs_page_up(at);
 }
 
 /* Opens the file by its name each time, so that it is neither in the program's table of descriptors
@@ -225,7 +227,8 @@ static void set_clock(struct nvs_live_page *p)
 	/* At exit the library's thread may still be doing this. */
 	if (atomic_exchange(&p->setting_clock, 1))
 		return;
-	if (nvs_process->options.use_tsc && now.ticks > p->first_ticks && now.mono_ns > p->first_ns)
+	if (nvs_process->options.use_ticks && now.ticks > p->first_ticks &&
+	    now.mono_ns > p->first_ns)
 		mult = (uint64_t)(((unsigned __int128)(now.mono_ns - p->first_ns) << 32) /
 				  (now.ticks - p->first_ticks));
 	atomic_store_explicit(&p->mult, mult, memory_order_relaxed);
@@ -276,7 +279,7 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 			head->tables[layout[i].which].used = 1; /* row 0: other */
 	head->tables[NVS_LIVE_MEMORY].used = head->tables[NVS_LIVE_MEMORY].rows;
 	p->first_ns = o->loaded_ns;
-	p->first_ticks = o->loaded_tsc;
+	p->first_ticks = o->loaded_ticks;
 	set_clock(p);
 	head->begun = head->clock.real_ns;
 }
@@ -310,8 +313,7 @@ static uint64_t own_namespace(void)
 {
 	struct stat st;
 
-	return nvs_syscall(SYS_stat, (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0, 0) ? 0
-										       : st.st_ino;
+	return nvs_sys_stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
 int nvs_live_create(const struct nvs_live_identity *facts, char *folder)

@@ -149,10 +149,10 @@ static int start_trap(struct nvs_recorder *session)
 		.patch = v->patch && !v->step && !traced,
 		.shadow = v->shadow,
 		.paused = nvs_switch_is_used(),
-		.use_tsc = nvs_clock_tsc_usable(),
+		.use_ticks = nvs_clock_ticks_usable(),
 	};
 
-	session->clock = options.use_tsc ? NVS_CLOCK_TSC : NVS_CLOCK_MONOTONIC;
+	session->clock = options.use_ticks ? NVS_CLOCK_TSC : NVS_CLOCK_MONOTONIC;
 	return nvs_trap_init(&options);
 }
 
@@ -166,7 +166,7 @@ static void mark_start(struct nvs_recorder *session)
 	const struct nvs_options *o = nvs_options();
 	struct nvs_spool *head = session->head;
 	struct nvs_clock_sample start = nvs_clock_read();
-	uint64_t loaded = session->clock == NVS_CLOCK_TSC ? o->loaded_tsc : o->loaded_ns;
+	uint64_t loaded = session->clock == NVS_CLOCK_TSC ? o->loaded_ticks : o->loaded_ns;
 
 	session->start = start;
 	head->clock_ticks[0] = start.ticks;

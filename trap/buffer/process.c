@@ -55,8 +55,8 @@ void nvs_trap_record(int64_t submissions)
 
 uint64_t nvs_clock_now(void)
 {
-	if (nvs_process && nvs_process->options.use_tsc)
-		return __builtin_ia32_rdtsc();
+	if (nvs_process && nvs_process->options.use_ticks)
+		return nvs_ticks();
 	return nvs_read_clock(CLOCK_MONOTONIC);
 }
 
@@ -103,9 +103,10 @@ static bool is_interrupted(const struct nvs_buffer *buffer)
 
 /*
  * A reader stores the epoch it saw in its buffer and only then loads a table; the publisher has
- * exchanged the table before it reads the buffers' epochs. Both are sequentially consistent: either
- * we see the reader, or it sees the new table. A reader that entered in an epoch begun after the
- * exchange has the new table anyway.
+ * exchanged the table before it reads the buffers' epochs. All four are sequentially consistent, an
+ * acquire load of the table is not enough: either we see the reader, or it sees the new table. A
+ * reader that entered in an epoch begun after the exchange has the new table anyway, since it loads
+ * the epoch with acquire.
  */
 static bool wait_for_readers(void)
 {
@@ -132,7 +133,7 @@ static bool wait_for_readers(void)
 				break;
 			}
 			if (spins <= 1000)
-				__builtin_ia32_pause();
+				nvs_pause();
 		}
 	}
 	while (atomic_load(&nvs_process->bufferless))

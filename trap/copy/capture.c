@@ -73,8 +73,12 @@ static void read_entries(struct nvs_batch *b)
 	}
 }
 
-/* Claims the entries between the channel's last PUT and the one in USERD. The claim is read before
- * PUT, so PUT cannot be older; if another thread has claimed meanwhile, PUT is read again. */
+/*
+ * Claims the entries between the channel's last PUT and the one in USERD. The claim is read before
+ * PUT, so PUT cannot be older; if another thread has claimed meanwhile, PUT is read again. The
+ * entries are read after PUT, which is loaded with acquire order: whoever wrote them, they are
+ * those that it includes.
+ */
 static bool claim_entries(const struct nvs_channel *ch, struct nvs_batch *b, uint32_t *put)
 {
 	uint64_t claim = __atomic_load_n(&ch->state->claim, __ATOMIC_ACQUIRE), next;

@@ -18,7 +18,7 @@
 #define STUCK_SPINS (1u << 24)
 /* after this, a holder of the lock has jumped out of its turn, as for a plain shadow */
 #define LEFT_SPINS (1u << 26)
-#define LEFT_CYCLES (1ull << 32)
+#define LEFT_TICKS (nvs_ticks_of_ms() << 11)
 #define SETTLE_TRIES (1u << 18) /* each is a read over PCIe, together a moment */
 /* maximum for one segment of our own: two entries change the extended base */
 #define OWN_ENTRIES 3u
@@ -221,15 +221,17 @@ static void put_program_entries(struct writing *w, uint32_t n)
 	}
 }
 
-/* As in a plain shadow, the caller's next instruction that matters is a locked one, or a fence. */
+/* As in a plain shadow, the caller's next instruction that matters is an atomic one, which releases
+ * the lock, or a fence. */
 static void commit_entries(struct writing *w)
 {
 	struct nvs_gpfifo_timing *t = w->t;
 
 	t->of_real[w->put] = w->from;
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 	NVS_POINT(TIMING);
 	w->sh->userd[NVS_USERD_GP_PUT] = w->put;
+	nvs_fence_device_atomic();
 	t->put = w->put;
 	t->from = w->from;
 	t->base = w->base;
@@ -362,9 +364,9 @@ static void write_plain(struct nvs_shadow *sh, uint32_t to)
 
 	for (; t->from != to; t->from = next_index(t, t->from))
 		sh->gpfifo[t->from] = t->program[t->from];
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 	sh->userd[NVS_USERD_GP_PUT] = to;
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 }
 
 /* Returns why this position may not be timed; 0: it may. */
@@ -447,12 +449,13 @@ static void wake_preload(void)
 /* Returns CLAIM, or the program's own PUT if not all of its doorbells are seen. */
 static uint64_t forward_limit(const struct nvs_shadow *sh, uint64_t claim)
 {
-	uintptr_t page = sh->pieces[1].program + ((uintptr_t)sh->userd & 4095);
+	uintptr_t page = sh->pieces[1].program + ((uintptr_t)sh->userd & (nvs_page_bytes() - 1));
 	uint32_t put;
 
 	if (!atomic_load((_Atomic uint32_t *)&sh->timing->unseen) || !sh->pieces[1].bytes)
 		return claim;
 	put = ((const volatile uint32_t *)page)[NVS_USERD_GP_PUT];
+	atomic_thread_fence(memory_order_acquire); /* its entries are read later */
 	return put < sh->timing->entries ? (claim & ~(uint64_t)NVS_PUT_MASK) | put : claim;
 }
 
@@ -498,7 +501,7 @@ static bool take_turn(struct nvs_batch *b, uint64_t mine)
 		if (carried & NVS_SHADOW_BUSY) {
 			if (spins < STUCK_SPINS) {
 				/* the shadow is being removed, or that is being given up */
-				__builtin_ia32_pause();
+				nvs_pause();
 				continue;
 			}
 			leave_request(t, mine);
@@ -528,7 +531,7 @@ static bool take_turn(struct nvs_batch *b, uint64_t mine)
 			wake_preload();
 			return false;
 		}
-		__builtin_ia32_pause();
+		nvs_pause();
 	}
 }
 
@@ -562,17 +565,17 @@ void nvs_gpfifo_forward(struct nvs_batch *b)
 
 static void ring_bell(const struct nvs_timing_bell *bell)
 {
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 	if (bell->doorbell)
 		*bell->doorbell = bell->token;
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 }
 
 static bool acquire_or_inherit(struct nvs_shadow *sh)
 {
 	struct nvs_gpfifo_timing *t = sh->timing;
 	uint32_t tid = my_tid(), holder = atomic_load(&t->lock), turn = atomic_load(&t->turn);
-	uint64_t now = __builtin_ia32_rdtsc();
+	uint64_t now = nvs_ticks();
 
 	if (!holder)
 		return try_lock(t, tid);
@@ -580,7 +583,7 @@ static bool acquire_or_inherit(struct nvs_shadow *sh)
 		atomic_store(&t->seen, now);
 		atomic_store(&t->seen_turn, turn);
 	}
-	if (now - atomic_load(&t->seen) < LEFT_CYCLES && (holder == tid || !is_dead(holder)))
+	if (now - atomic_load(&t->seen) < LEFT_TICKS && (holder == tid || !is_dead(holder)))
 		return false;
 	return take_over(sh, t, holder, tid);
 }
@@ -744,7 +747,7 @@ bool nvs_gpfifo_lock(struct nvs_shadow *sh)
 	for (uint32_t spins = 0; !acquire_or_inherit(sh); spins++) {
 		if (spins >= STUCK_SPINS)
 			return false;
-		__builtin_ia32_pause();
+		nvs_pause();
 	}
 	if (atomic_load(&sh->timing->mode) == NVS_TIMING_PLAIN)
 		return true;
@@ -786,7 +789,7 @@ bool nvs_gpfifo_untrack(struct nvs_shadow *sh, const struct nvs_timing_bell *bel
 	for (uint32_t i = 0; i < SETTLE_TRIES; i++) {
 		if (nvs_gpfifo_realign(sh, bell))
 			return true;
-		__builtin_ia32_pause();
+		nvs_pause();
 	}
 	atomic_store(&sh->timing->unseen, 1);
 	nvs_gpfifo_advance(sh, bell);

@@ -27,7 +27,7 @@ $(BUILD)/preload/api/intercept/call.o: preload/api/intercept/call.c
 
 $(BUILD)/preload/api/table.c: api/cuda.api api/gen-table
 	$(call say,GEN,$@)
-	$(Q)mkdir -p $(@D) && api/gen-table preload $< >$@.new && mv $@.new $@
+	$(Q)mkdir -p $(@D) && api/gen-table preload $< $(ARCH) >$@.new && mv $@.new $@
 
 $(BUILD)/preload/rm/abi_table.c: preload/rm/driver.abi preload/rm/gen-abi
 	$(call say,GEN,$@)

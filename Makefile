@@ -46,7 +46,7 @@ WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
            -Wno-unused-parameter -Wno-missing-field-initializers \
            $(if $(findstring clang,$(CC)),-Wno-gnu-variable-sized-type-not-at-end) \
            $(if $(WERROR),-Werror)
-COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. $(WARN) -MMD -MP \
+COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. -Itrap/arch/$(ARCH) $(WARN) -MMD -MP \
            -include include/old-glibc.h \
            -DNVS_VERSION='"$(VERSION)"'
 # The prerequisites of a rule that are linked: after a build, headers are among them.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-PRELOAD_SRC = $(filter-out preload/launch/%,$(wildcard preload/*/*.c preload/*/*/*.c))
-PRELOAD_ASM = $(wildcard preload/*/*.S preload/*/*/*.S)
+PRELOAD_SRC = $(filter-out preload/launch/%,$(wildcard preload/*/*.c preload/*/*/*.c preload/*/arch/$(ARCH)/*.c))
+PRELOAD_ASM = $(wildcard preload/*/arch/$(ARCH)/*.S)
 PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api/table.o \
               $(BUILD)/preload/rm/abi_table.o \
               $(SASS_PRELOAD_OBJ) $(BUILD)/preload/cli/units.o $(BUILD)/preload/cli/fault_names.o

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-TRAP_SRC = $(wildcard trap/*/*.c) $(TEST_POINTS)
-TRAP_ASM = $(wildcard trap/*/*.S)
+TRAP_SRC = $(wildcard trap/*/*.c trap/arch/$(ARCH)/*.c) $(TEST_POINTS)
+TRAP_ASM = $(wildcard trap/arch/$(ARCH)/*.S)
 TRAP_OBJ = $(TRAP_SRC:%.c=$(BUILD)/%.o) $(TRAP_ASM:%.S=$(BUILD)/%.o)
 
 # Compilers call these of their own accord, and libc's use vector registers: ours do not (mem.S).

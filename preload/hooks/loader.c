@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The exported functions of the loader, and pipe2(), which the unwinder calls. dlsym and dlvsym are
- * in lookup.S. */
+ * in arch/, lookup.S. */
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>

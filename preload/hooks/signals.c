@@ -180,7 +180,7 @@ EXPORT int sigwait(const sigset_t *set, int *sig)
 	return 0;
 }
 
-/* ---- contexts: called by contexts.S, which then jumps to the returned function ---- */
+/* ---- contexts: called by contexts.S in arch/, which then jumps to the returned function ---- */
 
 void *nvs_before_setcontext(ucontext_t *uc);
 void *nvs_before_setcontext(ucontext_t *uc)

@@ -28,11 +28,11 @@ bool nvs_live_lock(_Atomic uint32_t *lock)
 		if (holder == self || holder == GIVEN_UP)
 			return false;
 		if (i < SPINS)
-			__builtin_ia32_pause();
+			nvs_pause();
 		else if (atomic_load(&nvs_writer_signal.confined))
 			/* The sandbox may not allow nanosleep(): spin for about as long. */
 			for (int k = 0; k < PAUSES; k++)
-				__builtin_ia32_pause();
+				nvs_pause();
 		else
 			nvs_sleep(NAP_NS);
 	}

@@ -6,7 +6,7 @@
 #include "preload/modules/elf.h"
 #include "preload/modules/modules.h"
 #include "preload/writer/session.h"
-#include "trap/code/store_site.h"
+#include "trap/arch/site.h"
 #include "trap/enter/patch.h"
 
 #define PAGE 4096u

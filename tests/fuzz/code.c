@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* FUZZ: trap/code/insn.o trap/code/store_site.o trap/code/width.o */
+/* FUZZ: trap/arch/x86_64/insn.o trap/arch/x86_64/site.o trap/arch/x86_64/width.o */
 /* Machine code of strangers: the decoder, and the judgement on store sites, never look beyond it.
  *  */
 #include <stdlib.h>
 #include <string.h>
-#include "trap/code/insn.h"
-#include "trap/code/store_site.h"
+#include "trap/arch/site.h"
 #include "tests/fuzz/fuzz.h"
 
 #define BASE 0x400000u

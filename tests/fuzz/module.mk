@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Fuzz targets: tests/fuzz/NAME.c is one; its line `/* FUZZ: decode report trap/code/insn.o */` says what it needs.
+# Fuzz targets: tests/fuzz/NAME.c is one; its line `/* FUZZ: decode report trap/arch/x86_64/insn.o */` says what it needs.
 # `make fuzz SECONDS=600 [FUZZ='pb qmd']` searches with libFuzzer, each target so long; `make check` runs the corpus under ASan and UBSan. What is needed
 # is compiled here anew, sanitized, since the preloaded parts never are.
 FZ_NAMES = pb class qmd reader trace report spool options names code assemble live sass rewrite

@@ -97,7 +97,7 @@ static void ring_slow(uint32_t bytes)
 __attribute__((noinline)) static bool ring_fast(uint32_t bytes)
 {
 	static const struct nvs_patch_site site = {
-		.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90};
+		.form = {.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90}};
 	struct nvs_fast_regs regs = {.rax = (uintptr_t)page, .rcx = TOKEN};
 
 	next_entry(bytes);
@@ -256,7 +256,7 @@ static void on_bus(int sig)
 __attribute__((noinline)) static bool ring_over_hole(void (*fn)(void))
 {
 	static const struct nvs_patch_site site = {
-		.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90};
+		.form = {.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90}};
 	struct nvs_fast_regs regs = {.rax = (uintptr_t)page, .rcx = TOKEN};
 
 	within = fn;

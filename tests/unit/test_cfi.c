@@ -68,7 +68,7 @@ static bool same_rule(const char *theirs, unsigned rule, int64_t offset)
 	case NVS_REG_AT_CFA:
 		snprintf(text, sizeof(text), "c%+ld", (long)offset);
 		return !strcmp(theirs, text);
-	case NVS_REG_AT_RBP:
+	case NVS_REG_AT_FP:
 		return !strcmp(theirs, "exp");
 	default: /* an expression, a register, a value */
 		return !strcmp(theirs, "exp") || theirs[0] == 'v' ||
@@ -99,14 +99,14 @@ static void compare_at(struct listing *l, const struct row *row, uint64_t pc, ui
 	l->compared++;
 	l->expressions += !strcmp(row->cfa, "exp");
 	if (result == NVS_CFI_FOUND && cfi.start == bias + from && cfi.end == bias + to &&
-	    same_cfa(row->cfa, &cfi) && same_rule(row->rbp, cfi.rbp_rule, cfi.rbp_offset) &&
+	    same_cfa(row->cfa, &cfi) && same_rule(row->rbp, cfi.fp_rule, cfi.fp_offset) &&
 	    same_rule(row->ra, cfi.ra_rule, cfi.ra_offset))
 		return;
 	if (l->wrong++ < 5)
 		printf("%s %lx: %s %s %s; found %d: cfa %u %s%+ld rbp %u %+ld ra %u %+ld\n",
 		       l->module->dlpi_name, (long)pc, row->cfa, row->rbp, row->ra, result,
-		       cfi.cfa_rule, reg_name(cfi.cfa_register), (long)cfi.cfa_offset, cfi.rbp_rule,
-		       (long)cfi.rbp_offset, cfi.ra_rule, (long)cfi.ra_offset);
+		       cfi.cfa_rule, reg_name(cfi.cfa_register), (long)cfi.cfa_offset, cfi.fp_rule,
+		       (long)cfi.fp_offset, cfi.ra_rule, (long)cfi.ra_offset);
 }
 
 static struct row *cie_row(struct listing *l, uint64_t offset)
@@ -341,14 +341,14 @@ static void test_program(void)
 	PROGRAM(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x20, 0x0a, 0x0c, 7, 8, 0xc6, 0x41,
 		0x0b);
 	CHECK(find(0, &c) == NVS_CFI_FOUND && c.cfa_register == 7 && c.cfa_offset == 8 &&
-	      c.rbp_rule == NVS_REG_SAME && c.ra_rule == NVS_REG_AT_CFA && c.ra_offset == -8);
+	      c.fp_rule == NVS_REG_SAME && c.ra_rule == NVS_REG_AT_CFA && c.ra_offset == -8);
 	CHECK(find(1, &c) == NVS_CFI_FOUND && c.cfa_register == 7 && c.cfa_offset == 16 &&
-	      c.rbp_rule == NVS_REG_AT_CFA && c.rbp_offset == -16);
+	      c.fp_rule == NVS_REG_AT_CFA && c.fp_offset == -16);
 	CHECK(find(4, &c) == NVS_CFI_FOUND && c.cfa_register == 6 && c.cfa_offset == 16);
 	CHECK(find(0x24, &c) == NVS_CFI_FOUND && c.cfa_register == 7 && c.cfa_offset == 8 &&
-	      c.rbp_rule == NVS_REG_SAME);
+	      c.fp_rule == NVS_REG_SAME);
 	CHECK(find(0x25, &c) == NVS_CFI_FOUND && c.cfa_register == 6 && c.cfa_offset == 16 &&
-	      c.rbp_rule == NVS_REG_AT_CFA);
+	      c.fp_rule == NVS_REG_AT_CFA);
 	CHECK(find(255, &c) == NVS_CFI_FOUND && find(256, &c) == NVS_CFI_NO_FUNCTION);
 	CHECK(c.start == 0 && nvs_cfi_find(nvs_process->modules, (uintptr_t)image + TEXT - 1, &c) ==
 				      NVS_CFI_NO_FUNCTION);
@@ -361,8 +361,8 @@ static void test_program(void)
 	CHECK(find(5, &c) == NVS_CFI_FOUND && c.cfa_rule == NVS_CFA_REGISTER &&
 	      c.cfa_register == 10);
 	CHECK(find(20, &c) == NVS_CFI_FOUND && c.cfa_rule == NVS_CFA_LOADED &&
-	      c.cfa_register == 6 && c.cfa_offset == -8 && c.rbp_rule == NVS_REG_AT_RBP &&
-	      c.rbp_offset == 0);
+	      c.cfa_register == 6 && c.cfa_offset == -8 && c.fp_rule == NVS_REG_AT_FP &&
+	      c.fp_offset == 0);
 
 	/* An entry of the procedure linkage table: rsp + 8 + ((rip & 15) >= 11) * 8 */
 	PROGRAM(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
@@ -371,13 +371,13 @@ static void test_program(void)
 	/* Signed and extended forms, args_size, rip undefined, rbp in another register. */
 	PROGRAM(0x12, 7, 0x7e, 0x2e, 0x90, 0x01, 0x11, 6, 3, 0x41, 0x13, 0x7d, 0x2f, 6, 4, 0x41,
 		0x09, 6, 3, 0x41, 0x07, 16, 0x08, 6, 0x41, 0x06, 16, 0x16, 6, 1, 0x50);
-	CHECK(find(0, &c) == NVS_CFI_FOUND && c.cfa_offset == 16 && c.rbp_offset == -24);
-	CHECK(find(1, &c) == NVS_CFI_FOUND && c.cfa_offset == 24 && c.rbp_offset == 32);
-	CHECK(find(2, &c) == NVS_CFI_FOUND && c.rbp_rule == NVS_REG_UNKNOWN);
+	CHECK(find(0, &c) == NVS_CFI_FOUND && c.cfa_offset == 16 && c.fp_offset == -24);
+	CHECK(find(1, &c) == NVS_CFI_FOUND && c.cfa_offset == 24 && c.fp_offset == 32);
+	CHECK(find(2, &c) == NVS_CFI_FOUND && c.fp_rule == NVS_REG_UNKNOWN);
 	CHECK(find(3, &c) == NVS_CFI_FOUND && c.ra_rule == NVS_REG_UNDEFINED &&
-	      c.rbp_rule == NVS_REG_SAME);
+	      c.fp_rule == NVS_REG_SAME);
 	CHECK(find(4, &c) == NVS_CFI_FOUND && c.ra_rule == NVS_REG_AT_CFA && c.ra_offset == -8 &&
-	      c.rbp_rule == NVS_REG_UNKNOWN);
+	      c.fp_rule == NVS_REG_UNKNOWN);
 
 	/* advance_loc2, 4 and 8; set_loc of the same encoding as the FDE's pointers */
 	PROGRAM(0x03, 0x10, 0x00, 0x0e, 16, 0x04, 0x10, 0, 0, 0, 0x0e, 24, 0x1d, 0x10, 0, 0, 0, 0,
@@ -389,8 +389,8 @@ static void test_program(void)
 
 	/* Assembly that keeps the caller's RSP in r8, and what is said of it afterwards. */
 	PROGRAM(0x09, 7, 8, 0x41, 0xc7);
-	CHECK(find(0, &c) == NVS_CFI_FOUND && !c.rsp_is_cfa);
-	CHECK(find(1, &c) == NVS_CFI_FOUND && c.rsp_is_cfa);
+	CHECK(find(0, &c) == NVS_CFI_FOUND && !c.sp_is_cfa);
+	CHECK(find(1, &c) == NVS_CFI_FOUND && c.sp_is_cfa);
 
 	/* What is not known is said to be so. */
 	PROGRAM(0x3f);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "tests/unit/objdump.h"
-#include "trap/code/insn.h"
+#include "trap/arch/store.h"
 
 static unsigned passed, failed;
 

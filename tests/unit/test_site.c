@@ -7,8 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "tests/unit/objdump.h"
-#include "trap/code/insn.h"
-#include "trap/code/store_site.h"
+#include "trap/arch/site.h"
 
 static unsigned passed, failed;
 

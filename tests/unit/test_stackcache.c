@@ -71,10 +71,10 @@ static void learn(struct store *s)
 {
 	struct nvs_buffer *ring = nvs_buffer_own();
 
-	s->before = nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp);
+	s->before = nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp, 0);
 	if (learning)
-		nvs_stackcache_add(ring, s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
-	s->after = nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp);
+		nvs_stackcache_add(ring, s->rip, s->rsp, s->rbp, 0, s->pcs, s->n, s->id);
+	s->after = nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp, 0);
 	matches += s->before != NVS_NONE;
 	learned += s->before == NVS_NONE && s->after != NVS_NONE;
 	refused += s->after == NVS_NONE;
@@ -296,7 +296,7 @@ static void move(struct store *s)
 	while (bytes < (1 << 19) && !nvs_copy_guarded(page + bytes, (void *)(s->rsp + bytes), 4096))
 		bytes += 4096;
 	moved_to = (uintptr_t)page;
-	moved_id = nvs_stackcache_match(ring, s->rip, moved_to, s->rbp);
+	moved_id = nvs_stackcache_match(ring, s->rip, moved_to, s->rbp, 0);
 	/* A stack that ends too soon: no slot is read behind it in vain. */
 	munmap(page + (1 << 19), 1 << 19);
 	for (size_t cut = 8; cut < bytes; cut += cut < 1024 ? 8 : 512) {
@@ -304,11 +304,11 @@ static void move(struct store *s)
 		uint32_t id;
 
 		memcpy(at, (void *)s->rsp, cut);
-		id = nvs_stackcache_match(ring, s->rip, (uintptr_t)at, s->rbp);
+		id = nvs_stackcache_match(ring, s->rip, (uintptr_t)at, s->rbp, 0);
 		cut_tried++;
 		cut_wrong += id != NVS_NONE && id != s->id;
 	}
-	CHECK(nvs_stackcache_match(ring, s->rip, moved_to + (1 << 20), s->rbp) == NVS_NONE);
+	CHECK(nvs_stackcache_match(ring, s->rip, moved_to + (1 << 20), s->rbp, 0) == NVS_NONE);
 	munmap(page, 1 << 19);
 }
 
@@ -324,7 +324,7 @@ static void spoil(struct store *s)
 
 	while (bytes < (1 << 19) && !nvs_copy_guarded(page + bytes, (void *)(s->rsp + bytes), 4096))
 		bytes += 4096;
-	CHECK(nvs_stackcache_match(ring, s->rip, (uintptr_t)page, s->rbp) == s->id);
+	CHECK(nvs_stackcache_match(ring, s->rip, (uintptr_t)page, s->rbp, 0) == s->id);
 	for (uint32_t i = 1; i < s->n; i++) {
 		bool noticed = false;
 
@@ -334,13 +334,13 @@ static void spoil(struct store *s)
 			if (*word != (uintptr_t)s->pcs[i])
 				continue;
 			*word ^= 1;
-			noticed |= nvs_stackcache_match(ring, s->rip, (uintptr_t)page, s->rbp) ==
+			noticed |= nvs_stackcache_match(ring, s->rip, (uintptr_t)page, s->rbp, 0) ==
 				   NVS_NONE;
 			*word ^= 1;
 		}
 		unnoticed += !noticed;
 	}
-	CHECK(nvs_stackcache_match(ring, s->rip + 1, (uintptr_t)page, s->rbp) == NVS_NONE);
+	CHECK(nvs_stackcache_match(ring, s->rip + 1, (uintptr_t)page, s->rbp, 0) == NVS_NONE);
 	munmap(page, 1 << 20);
 }
 
@@ -526,7 +526,8 @@ static int in_child(void)
 static void learn_for_all(struct store *s)
 {
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
-		nvs_stackcache_add(nvs_buffer_at(i), s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
+		nvs_stackcache_add(nvs_buffer_at(i), s->rip, s->rsp, s->rbp, 0, s->pcs, s->n,
+				   s->id);
 }
 
 static void test_life(void)
@@ -598,7 +599,7 @@ static void measure(struct store *s)
 	uint32_t id = 0;
 
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		id |= nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp);
+		id |= nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp, 0);
 		KEEP(id);
 	}
 	match_ns = (now_ns() - start) / ROUNDS;

@@ -56,7 +56,7 @@ void nvs_trap_record(int64_t submissions)
 uint64_t nvs_clock_now(void)
 {
 	if (nvs_process && nvs_process->options.use_tsc)
-		return __builtin_ia32_rdtsc();
+		return nvs_ticks();
 	return nvs_read_clock(CLOCK_MONOTONIC);
 }
 
@@ -132,7 +132,7 @@ static bool wait_for_readers(void)
 				break;
 			}
 			if (spins <= 1000)
-				__builtin_ia32_pause();
+				nvs_pause();
 		}
 	}
 	while (atomic_load(&nvs_process->bufferless))

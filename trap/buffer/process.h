@@ -4,6 +4,7 @@
 #ifndef NVSNOOP_TRAP_BUFFER_PROCESS_H
 #define NVSNOOP_TRAP_BUFFER_PROCESS_H
 
+#include "trap/arch/cpu.h"
 #include "trap/low/guard.h"
 #include "trap/buffer/abandoned.h"
 #include "trap/trap.h"
@@ -113,7 +114,7 @@ static inline void nvs_buffer_warm(struct nvs_buffer *buffer)
 	if (head + NVS_WARM_BYTES - at < NVS_WARM_BYTES / 8)
 		return;
 	for (; at < head + NVS_WARM_BYTES; at += 64)
-		asm volatile("prefetchw %0" : : "m"(buffer->data[at & (buffer->bytes - 1)]));
+		nvs_warm_write(&buffer->data[at & (buffer->bytes - 1)]);
 	buffer->warm = at;
 }
 
@@ -123,7 +124,7 @@ static inline void nvs_progress_warm(void)
 {
 	/* Without an address, the processor would walk the page tables for nothing. */
 	if (nvs_tls.progress)
-		asm volatile("prefetcht0 (%0)" : : "r"(nvs_tls.progress));
+		nvs_warm_read((const void *)nvs_tls.progress);
 }
 
 /* capture.c: records everything that a doorbell commits, in BUFFER. */
@@ -140,17 +141,17 @@ void nvs_capture_lost(const struct nvs_view *view, const struct nvs_doorbell_eve
 
 /* callsite.c: returns the number of the stack that leads to the interrupted registers, NVS_NONE if
  * none is taken. */
-uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
-			   uint64_t time);
+uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+			   uintptr_t lr, uint64_t time);
 
 /*
  * Returns the number of the stack as it was when a call began. The call has returned from ENTRY,
- * RSP and RBP were its registers at the beginning, and all its outer frames must still exist. Call
- * it outside the trap, with BUFFER entered, with depth and activity set as in a trap, and where
- * neither a signal handler nor a cancellation can end it in the middle.
+ * SP, FP and LR were its registers at the beginning, and all its outer frames must still exist.
+ * Call it outside the trap, with BUFFER entered, with depth and activity set as in a trap, and
+ * where neither a signal handler nor a cancellation can end it in the middle.
  */
-uint32_t nvs_callsite_take_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t rsp,
-				uintptr_t rbp, uint64_t time);
+uint32_t nvs_callsite_take_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t sp,
+				uintptr_t fp, uintptr_t lr, uint64_t time);
 
 /* Number of the stack with the addresses PCS[0..N-1]; a new one is recorded in BUFFER. */
 uint32_t nvs_callsite_number(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_t time);
@@ -170,10 +171,10 @@ static inline void nvs_count(struct nvs_buffer *buffer, enum nvs_counter counter
 		__atomic_store_n(c, __atomic_load_n(c, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
 
-/* Called by the slot's owner only. One instruction, so a handler of its thread cannot tear it. */
+/* Called by the slot's owner only. */
 static inline void nvs_live_add(uint64_t *counter, uint64_t n)
 {
-	asm volatile("addq %1, %0" : "+m"(*counter) : "er"(n) : "cc");
+	nvs_add_local(counter, n);
 }
 
 static inline uint32_t nvs_live_generation(const struct nvs_live_slot *slot)

@@ -2,6 +2,7 @@
 /* Call frame information: finds the function that covers an address, and runs its frame
  * instructions up to that address. */
 #include <link.h>
+#include "trap/arch/cpu.h"
 #include "trap/code/cfi.h"
 #include "trap/code/cfirun.h"
 #include "trap/view.h"
@@ -221,14 +222,14 @@ static void fill_result(struct nvs_cfi *cfi, const struct nvs_cfi_entry *e,
 	cfi->start = e->start;
 	cfi->end = e->end;
 	cfi->cfa_offset = r->cfa_offset;
-	cfi->rbp_offset = r->rbp_offset;
+	cfi->fp_offset = r->fp_offset;
 	cfi->ra_offset = r->ra_offset;
 	cfi->cfa_rule = r->cfa_rule;
 	cfi->cfa_register = r->cfa_register;
-	cfi->rbp_rule = r->rbp_rule;
+	cfi->fp_rule = r->fp_rule;
 	cfi->ra_rule = r->ra_rule;
 	cfi->signal = e->signal;
-	cfi->rsp_is_cfa = r->rsp_rule == NVS_REG_SAME;
+	cfi->sp_is_cfa = r->sp_rule == NVS_REG_SAME;
 }
 
 enum nvs_cfi_result nvs_cfi_find(const struct nvs_module_view *modules, uintptr_t pc,

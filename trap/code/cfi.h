@@ -15,11 +15,6 @@
 struct dl_phdr_info;
 struct nvs_module_view;
 
-/* DWARF register numbers on x86-64. */
-#define NVS_DW_RBP 6u
-#define NVS_DW_RSP 7u
-#define NVS_DW_RA 16u
-
 /* Set on a thread that blocks SIGSEGV, where a guarded load would not survive a fault: memory is
  * read by a system call, which reports the fault. About a hundred times slower. */
 extern __thread bool nvs_cfi_by_kernel;
@@ -34,7 +29,7 @@ enum nvs_cfi_result {
 	NVS_CFI_BAD, /* damaged, unmapped, or of an unknown form */
 };
 
-/* How the canonical frame address is computed: the value of RSP before the call that made the
+/* How the canonical frame address is computed: the value of SP before the call that made the
  * frame. */
 enum nvs_cfa_rule {
 	NVS_CFA_UNKNOWN, /* by an expression other than that of NVS_CFA_LOADED */
@@ -47,21 +42,21 @@ enum nvs_cfa_rule {
 enum nvs_reg_rule {
 	NVS_REG_SAME, /* still in the register; also if there is no rule */
 	NVS_REG_AT_CFA, /* at CFA + offset */
-	NVS_REG_AT_RBP, /* at this frame's RBP + offset: functions that align their stack */
+	NVS_REG_AT_FP, /* at this frame's FP + offset: functions that align their stack */
 	NVS_REG_UNDEFINED, /* nowhere; for the return address: this is the outermost frame */
 	NVS_REG_UNKNOWN, /* any other rule */
 };
 
 struct nvs_cfi {
 	uintptr_t start, end; /* of the function */
-	int64_t cfa_offset, rbp_offset, ra_offset;
+	int64_t cfa_offset, fp_offset, ra_offset;
 	uint8_t cfa_rule; /* enum nvs_cfa_rule */
 	uint8_t cfa_register; /* DWARF number */
-	uint8_t rbp_rule, ra_rule; /* enum nvs_reg_rule */
+	uint8_t fp_rule, ra_rule; /* enum nvs_reg_rule */
 	bool signal; /* a frame made by the delivery of a signal */
-	/* no rule for RSP, so the caller's RSP is the CFA, as everywhere except in unusual
+	/* no rule for SP, so the caller's SP is the CFA, as everywhere except in unusual
 	 * assembly */
-	bool rsp_is_cfa;
+	bool sp_is_cfa;
 	const struct dl_phdr_info *module; /* where the next look-up begins; NULL at first */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs frame instructions (DW_CFA_*) from a function's start up to one address in it. */
+#include "trap/arch/cpu.h"
 #include "trap/code/cfi.h"
 #include "trap/code/cfirun.h"
 #include "trap/low/poison.h"
@@ -16,25 +17,25 @@ struct machine {
 
 static void set_rule(struct nvs_cfi_row *r, uint64_t reg, enum nvs_reg_rule rule, int64_t offset)
 {
-	if (reg == NVS_DW_RBP) {
-		r->rbp_rule = (uint8_t)rule;
-		r->rbp_offset = offset;
+	if (reg == NVS_DW_FP) {
+		r->fp_rule = (uint8_t)rule;
+		r->fp_offset = offset;
 	} else if (reg == NVS_DW_RA) {
 		r->ra_rule = (uint8_t)rule;
 		r->ra_offset = offset;
-	} else if (reg == NVS_DW_RSP) {
-		r->rsp_rule = (uint8_t)rule;
+	} else if (reg == NVS_DW_SP) {
+		r->sp_rule = (uint8_t)rule;
 	}
 }
 
 static void restore_rule(struct machine *m, uint64_t reg)
 {
-	if (reg == NVS_DW_RBP)
-		set_rule(&m->row, reg, m->initial.rbp_rule, m->initial.rbp_offset);
+	if (reg == NVS_DW_FP)
+		set_rule(&m->row, reg, m->initial.fp_rule, m->initial.fp_offset);
 	else if (reg == NVS_DW_RA)
 		set_rule(&m->row, reg, m->initial.ra_rule, m->initial.ra_offset);
-	else if (reg == NVS_DW_RSP)
-		set_rule(&m->row, reg, m->initial.rsp_rule, 0);
+	else if (reg == NVS_DW_SP)
+		set_rule(&m->row, reg, m->initial.sp_rule, 0);
 }
 
 static void set_cfa(struct nvs_cfi_row *r, enum nvs_cfa_rule rule, uint64_t reg, int64_t offset)
@@ -90,8 +91,8 @@ static void reg_expression(struct nvs_cfi_row *r, uint64_t reg, struct nvs_cfi_c
 {
 	struct simple s = get_expression(c);
 
-	if (s.known && !s.loaded && s.reg == NVS_DW_RBP)
-		set_rule(r, reg, NVS_REG_AT_RBP, s.offset);
+	if (s.known && !s.loaded && s.reg == NVS_DW_FP)
+		set_rule(r, reg, NVS_REG_AT_FP, s.offset);
 	else
 		set_rule(r, reg, NVS_REG_UNKNOWN, 0);
 }
@@ -250,7 +251,9 @@ bool nvs_cfi_run(struct nvs_cfi_entry *e, uintptr_t pc, struct nvs_cfi_row *row)
 	m.entry = e;
 	m.depth = 0;
 	m.place = e->start;
-	m.row = (struct nvs_cfi_row){.cfa_rule = NVS_CFA_UNKNOWN, .ra_rule = NVS_REG_UNKNOWN};
+	m.row = (struct nvs_cfi_row){.cfa_rule = NVS_CFA_UNKNOWN,
+				     .ra_rule = NVS_RA_IN_REGISTER ? NVS_REG_SAME
+								   : NVS_REG_UNKNOWN};
 	if (!run_instructions(&m, &e->initial, UINTPTR_MAX))
 		return false;
 	m.initial = m.row;

@@ -19,8 +19,8 @@ struct nvs_cfi_entry {
 
 /* The rules that apply at one address; see struct nvs_cfi. */
 struct nvs_cfi_row {
-	int64_t cfa_offset, rbp_offset, ra_offset;
-	uint8_t cfa_rule, cfa_register, rbp_rule, ra_rule, rsp_rule;
+	int64_t cfa_offset, fp_offset, ra_offset;
+	uint8_t cfa_rule, cfa_register, fp_rule, ra_rule, sp_rule;
 };
 
 /* Computes the rules at PC, within [start, end). Returns false if an instruction is damaged or

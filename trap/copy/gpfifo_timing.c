@@ -227,7 +227,7 @@ static void commit_entries(struct writing *w)
 	struct nvs_gpfifo_timing *t = w->t;
 
 	t->of_real[w->put] = w->from;
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 	NVS_POINT(TIMING);
 	w->sh->userd[NVS_USERD_GP_PUT] = w->put;
 	t->put = w->put;
@@ -362,9 +362,9 @@ static void write_plain(struct nvs_shadow *sh, uint32_t to)
 
 	for (; t->from != to; t->from = next_index(t, t->from))
 		sh->gpfifo[t->from] = t->program[t->from];
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 	sh->userd[NVS_USERD_GP_PUT] = to;
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 }
 
 /* Returns why this position may not be timed; 0: it may. */
@@ -498,7 +498,7 @@ static bool take_turn(struct nvs_batch *b, uint64_t mine)
 		if (carried & NVS_SHADOW_BUSY) {
 			if (spins < STUCK_SPINS) {
 				/* the shadow is being removed, or that is being given up */
-				__builtin_ia32_pause();
+				nvs_pause();
 				continue;
 			}
 			leave_request(t, mine);
@@ -528,7 +528,7 @@ static bool take_turn(struct nvs_batch *b, uint64_t mine)
 			wake_preload();
 			return false;
 		}
-		__builtin_ia32_pause();
+		nvs_pause();
 	}
 }
 
@@ -562,17 +562,17 @@ void nvs_gpfifo_forward(struct nvs_batch *b)
 
 static void ring_bell(const struct nvs_timing_bell *bell)
 {
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 	if (bell->doorbell)
 		*bell->doorbell = bell->token;
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 }
 
 static bool acquire_or_inherit(struct nvs_shadow *sh)
 {
 	struct nvs_gpfifo_timing *t = sh->timing;
 	uint32_t tid = my_tid(), holder = atomic_load(&t->lock), turn = atomic_load(&t->turn);
-	uint64_t now = __builtin_ia32_rdtsc();
+	uint64_t now = nvs_ticks();
 
 	if (!holder)
 		return try_lock(t, tid);
@@ -744,7 +744,7 @@ bool nvs_gpfifo_lock(struct nvs_shadow *sh)
 	for (uint32_t spins = 0; !acquire_or_inherit(sh); spins++) {
 		if (spins >= STUCK_SPINS)
 			return false;
-		__builtin_ia32_pause();
+		nvs_pause();
 	}
 	if (atomic_load(&sh->timing->mode) == NVS_TIMING_PLAIN)
 		return true;
@@ -786,7 +786,7 @@ bool nvs_gpfifo_untrack(struct nvs_shadow *sh, const struct nvs_timing_bell *bel
 	for (uint32_t i = 0; i < SETTLE_TRIES; i++) {
 		if (nvs_gpfifo_realign(sh, bell))
 			return true;
-		__builtin_ia32_pause();
+		nvs_pause();
 	}
 	atomic_store(&sh->timing->unseen, 1);
 	nvs_gpfifo_advance(sh, bell);

@@ -42,7 +42,7 @@ static uint64_t lock_run(struct nvs_spool_channel *state)
 						false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return lost;
 		lost &= ~NVS_LOST_CHANGING;
-		__builtin_ia32_pause();
+		nvs_pause();
 	}
 	return lost;
 }

@@ -40,7 +40,7 @@ static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put
 		if (((now & (NVS_SHADOW_BUSY | NVS_PUT_MASK)) == old_put || spins >= limit) &&
 		    atomic_compare_exchange_strong(&sh->carried, &now, now | NVS_SHADOW_BUSY))
 			break;
-		__builtin_ia32_pause();
+		nvs_pause();
 		now = atomic_load(&sh->carried);
 	}
 	*carried = now & ~NVS_SHADOW_BUSY;
@@ -51,14 +51,14 @@ static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put
  * a fence. */
 static void put_after_entries(struct nvs_shadow *sh, uint32_t put)
 {
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 	sh->userd[NVS_USERD_GP_PUT] = put;
 }
 
 static void write_put(struct nvs_shadow *sh, uint32_t put)
 {
 	put_after_entries(sh, put);
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 }
 
 void nvs_shadow_forward(struct nvs_batch *b)
@@ -122,7 +122,7 @@ static uint64_t lock_ring(struct nvs_shadow *sh)
 		if ((!(now & NVS_SHADOW_BUSY) || spins >= STUCK_SPINS) &&
 		    atomic_compare_exchange_strong(&sh->carried, &now, now | NVS_SHADOW_BUSY))
 			return now & ~NVS_SHADOW_BUSY;
-		__builtin_ia32_pause();
+		nvs_pause();
 		now = atomic_load(&sh->carried);
 	}
 }
@@ -143,7 +143,7 @@ static void copy_rest(struct nvs_shadow *sh, uint32_t carried_put)
 	for (size_t i = 0; i < sh->pieces[1].bytes / sizeof(*page); i++)
 		if (page[i] && i - userd >= NVS_USERD_BYTES / sizeof(*page))
 			real[i] = page[i];
-	asm volatile("sfence" ::: "memory");
+	nvs_fence_device();
 	if (sh->pieces[1].bytes && page[put] != carried_put)
 		write_put(sh, page[put]);
 }
@@ -207,7 +207,7 @@ int nvs_shadow_remove(struct nvs_shadow *sh, bool unrung)
 	atomic_store(&sh->carried, err ? carried : NVS_SHADOW_GONE);
 	if (sh->timing)
 		nvs_gpfifo_unlock(sh);
-	atomic_store(&nvs_process->thawed, __builtin_ia32_rdtsc());
+	atomic_store(&nvs_process->thawed, nvs_ticks());
 	atomic_fetch_sub(&nvs_process->freezing, 1);
 	return err;
 }

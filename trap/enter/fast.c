@@ -30,23 +30,10 @@ struct fast {
 extern const uint8_t __start_nvs_fast_text[] __attribute__((visibility("hidden")));
 extern const uint8_t __stop_nvs_fast_text[] __attribute__((visibility("hidden")));
 
-bool nvs_fast_is_code(uintptr_t rip)
+bool nvs_fast_is_code(uintptr_t pc)
 {
-	return rip - (uintptr_t)__start_nvs_fast_text <
+	return pc - (uintptr_t)__start_nvs_fast_text <
 	       (uintptr_t)__stop_nvs_fast_text - (uintptr_t)__start_nvs_fast_text;
-}
-
-/* Returns register REG as the site found it. */
-static uint64_t reg_of(const struct nvs_fast_regs *r, uint8_t reg)
-{
-	static const uint8_t slot[16] = {
-		14, 13, 12, 11, 0xff, 10, 9, 8,
-		7,  6,	5,  4,	3,    2,  1, 0, /* RAX RCX RDX RBX RSP RBP RSI RDI R8.. */
-	};
-
-	if (reg == NVS_RSP)
-		return (uintptr_t)(r + 1);
-	return ((const uint64_t *)(const void *)r)[slot[reg & 15]];
 }
 
 static const struct nvs_doorbell *find_doorbell(const struct nvs_view *view, uintptr_t address)
@@ -70,7 +57,8 @@ OWN_TEXT static void ring_doorbell(struct fast *f)
 		return;
 	if (nvs_process->options.backtrace && told) {
 		event.stack = nvs_stackcache_match(f->buffer, f->site->address,
-						   reg_of(f->regs, NVS_RSP), f->regs->rbp);
+						   nvs_fast_sp(f->regs), nvs_fast_fp(f->regs),
+						   nvs_fast_lr(f->regs));
 		if (event.stack == NVS_NONE)
 			return;
 	}
@@ -91,7 +79,7 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 {
 	struct nvs_buffer *buffer = nvs_tls.buffer;
 	struct fast f = {.site = site, .regs = regs, .buffer = buffer};
-	uintptr_t sp = reg_of(regs, NVS_RSP);
+	uintptr_t sp = nvs_fast_sp(regs);
 	volatile uint64_t mark = (uintptr_t)&f ^ MARK;
 
 	/* The first doorbell of a thread, and one that interrupts another, take the slow path. */
@@ -100,8 +88,8 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 	     nvs_buffer_in_use(buffer, sp, NULL)))
 		return false;
 	nvs_progress_warm();
-	f.address = (uintptr_t)(reg_of(regs, site->base) + (uint64_t)(int64_t)site->disp);
-	f.value = (uint32_t)reg_of(regs, site->source);
+	f.address = nvs_fast_address(regs, &site->form);
+	f.value = nvs_fast_value(regs, &site->form);
 	buffer->activity =
 		(struct nvs_activity){.sp = sp, .mark = &mark, .token = (uintptr_t)&f ^ MARK};
 	nvs_calls.sp = sp;

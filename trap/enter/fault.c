@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include "trap/arch/context.h"
+#include "trap/arch/store.h"
 #include "trap/buffer/abandoned.h"
 #include "trap/enter/patch.h"
 #include "trap/enter/step.h"
@@ -20,11 +22,9 @@
 #include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"
 #include "trap/copy/gpfifo_timing.h"
-#include "trap/code/store.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
-#define TRAP_FLAG 0x100
 /* NOTIFY_CHANNEL_PENDING in the usermode page, classes c361 to c761 */
 #define DOORBELL_OFFSET 0x90u
 #define WIDEST_STORE 512u /* fxsave */
@@ -152,7 +152,7 @@ static bool step_on(struct fault_work *w, uintptr_t to)
 {
 	uint64_t *mask = (uint64_t *)(void *)&w->uc->uc_sigmask;
 
-	if (nvs_step_prepare(&pending.step, &pending.insn, pending.code, w->uc->uc_mcontext.gregs,
+	if (nvs_step_prepare(&pending.step, &pending.insn, pending.code, &w->uc->uc_mcontext,
 			     (int64_t)(to - pending.target), nvs_slot_write_of(w->buffer),
 			     nvs_slot_run_of(w->buffer)))
 		return false;
@@ -169,7 +169,7 @@ static void begin_step(struct fault_work *w, const struct nvs_doorbell *db,
 	uint64_t target = w->address;
 	uint8_t *twin;
 
-	if (nvs_insn_address(insn, w->uc->uc_mcontext.gregs, &target) &&
+	if (nvs_insn_address(insn, &w->uc->uc_mcontext, &target) &&
 	    target - db->start >= db->end - db->start)
 		target = w->address;
 	if (!w->buffer || !insn->length) {
@@ -184,7 +184,7 @@ static void begin_step(struct fault_work *w, const struct nvs_doorbell *db,
 	pending.target = target;
 	pending.stack = stack;
 	pending.time = time;
-	twin = nvs_twin_of(w->buffer) + (target & 0xfff);
+	twin = nvs_twin_of(w->buffer) + (target & (nvs_page_bytes() - 1));
 	__builtin_memset(twin, 0, WIDEST_STORE);
 	if (!step_on(w, (uintptr_t)twin)) {
 		disarm_doorbell(w->buffer, db, time);
@@ -194,43 +194,43 @@ static void begin_step(struct fault_work *w, const struct nvs_doorbell *db,
 }
 
 /*
- * Reads the instruction at RIP as it was compiled. If its first bytes are now a jump, or a copy of
- * it ran in a trampoline, the context is moved back to the original site.
+ * Reads the instruction at the program counter as it was compiled. If its first bytes are now a
+ * jump, or a copy of it ran in a trampoline, the context is moved back to the original site.
  *
  * The code is read first and the site looked up afterwards: a site is marked before it is written,
  * so the look-up corrects bytes that were read while the site changed.
  */
-static size_t fetch_instruction(ucontext_t *uc, uint8_t *code)
+static size_t fetch_instruction(mcontext_t *m, uint8_t *code)
 {
-	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
-	size_t n = NVS_INSN_MAX - nvs_copy_guarded(code, (const void *)*rip, NVS_INSN_MAX);
-	const struct nvs_patch_site *site = nvs_patch_site_of((uintptr_t)*rip);
+	uintptr_t pc = nvs_context_pc(m);
+	size_t n = NVS_INSN_MAX - nvs_copy_guarded(code, (const void *)pc, NVS_INSN_MAX);
+	const struct nvs_patch_site *site = nvs_patch_site_of(pc);
 
 	if (!site)
 		return n;
-	*rip = (greg_t)site->address;
+	nvs_context_set_pc(m, site->address);
 	__builtin_memcpy(code, site->bytes, NVS_INSN_MAX);
 	return NVS_INSN_MAX;
 }
 
 static uint32_t take_callsite(struct fault_work *w, uint64_t time)
 {
-	const greg_t *gregs = w->uc->uc_mcontext.gregs;
+	const mcontext_t *m = &w->uc->uc_mcontext;
 
 	if (nvs_process->options.level == NVS_LEVEL_NONE)
 		return NVS_NONE;
-	return nvs_callsite_take(w->buffer, (uintptr_t)gregs[REG_RIP], (uintptr_t)gregs[REG_RSP],
-				 (uintptr_t)gregs[REG_RBP], time);
+	return nvs_callsite_take(w->buffer, nvs_context_pc(m), nvs_context_sp(m), nvs_context_fp(m),
+				 nvs_context_lr(m), time);
 }
 
 /* The program single-steps itself, and the trap has performed its step: the program gets its
  * SIGTRAP when the handler returns and the signal is unblocked. */
-static void send_step_signal(const greg_t *gregs)
+static void send_step_signal(const mcontext_t *m)
 {
 	siginfo_t info = {.si_signo = SIGTRAP, .si_code = TRAP_TRACE};
 	uint64_t bit = 1ull << (SIGTRAP - 1);
 
-	info.si_addr = (void *)gregs[REG_RIP];
+	info.si_addr = (void *)nvs_context_pc(m);
 	nvs_sys4(SYS_rt_sigprocmask, SIG_BLOCK, &bit, 0, sizeof(bit));
 	nvs_sys4(SYS_rt_tgsigqueueinfo, nvs_sys4(SYS_getpid, 0, 0, 0, 0),
 		 nvs_sys4(SYS_gettid, 0, 0, 0, 0), SIGTRAP, &info);
@@ -239,7 +239,7 @@ static void send_step_signal(const greg_t *gregs)
 static void on_store(void *arg)
 {
 	struct fault_work *w = arg;
-	greg_t *gregs = w->uc->uc_mcontext.gregs;
+	mcontext_t *m = &w->uc->uc_mcontext;
 	const struct nvs_view *view = atomic_load(&nvs_process->view);
 	const struct nvs_doorbell *db = find_doorbell(view, w->address);
 	uint64_t time = nvs_clock_now();
@@ -253,24 +253,24 @@ static void on_store(void *arg)
 		return; /* It has been removed: the faulting address is no longer a doorbell. */
 	w->ours = true;
 	NVS_POINT(FAULT);
-	readable = fetch_instruction(w->uc, code);
+	readable = fetch_instruction(m, code);
 	stack = w->buffer ? take_callsite(w, time) : NVS_NONE;
 	if (!nvs_insn_decode(&insn, code, readable))
 		insn.length = 0;
 	if (!insn.length || nvs_process->options.mode == NVS_TRAP_STEP ||
-	    !nvs_store_decode(&store, &insn, gregs) ||
+	    !nvs_store_decode(&store, &insn, m) ||
 	    store.address - db->start >= db->end - db->start) {
 		begin_step(w, db, &insn, code, stack, time);
 		return;
 	}
 	if (doorbell_value(db, store.address, (const uint8_t *)&store.value, store.width, &token)) {
 		capture_doorbell(w->buffer, view, db, token, stack, time);
-		nvs_patch_note((uintptr_t)gregs[REG_RIP], code, &insn);
+		nvs_patch_note(nvs_context_pc(m), code, &insn);
 	}
 	NVS_POINT(STORE);
-	nvs_store_emulate(&store, db->alias + (store.address - db->start), gregs);
-	if (gregs[REG_EFL] & TRAP_FLAG)
-		send_step_signal(gregs);
+	nvs_store_emulate(&store, db->alias + (store.address - db->start), m);
+	if (nvs_context_steps(m))
+		send_step_signal(m);
 	NVS_POINT(RUNG);
 	mark_rung(w->buffer);
 }
@@ -313,13 +313,13 @@ static void on_step(void *arg)
 	if (!db || !db->alias || !w->buffer)
 		return;
 	alias = db->alias + (pending.target - db->start);
-	twin = nvs_twin_of(w->buffer) + (pending.target & 0xfff);
+	twin = nvs_twin_of(w->buffer) + (pending.target & (nvs_page_bytes() - 1));
 	/* Width unknown: it is a doorbell if the register in the twin page is no longer 0. */
 	if (doorbell_value(db, pending.target, twin, width, &token) &&
 	    (pending.step.width || token))
 		capture_doorbell(w->buffer, view, db, token, pending.stack, pending.time);
 	if (!store_plain(alias, twin, pending.step.width)) {
-		nvs_step_rewind(&pending.step, w->uc->uc_mcontext.gregs);
+		nvs_step_rewind(&pending.step, &w->uc->uc_mcontext);
 		pending.on_alias = true;
 		if (!step_on(w, alias))
 			disarm_doorbell(w->buffer, db, pending.time);
@@ -332,7 +332,7 @@ static void on_step(void *arg)
 static void run_with_buffer(struct fault_work *w, void (*fn)(void *))
 {
 	struct nvs_activity outer = nvs_tls.activity,
-			    activity = {.sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP]};
+			    activity = {.sp = nvs_context_sp(&w->uc->uc_mcontext)};
 	const stack_t *alternate = &w->uc->uc_stack;
 	int saved = errno;
 
@@ -375,41 +375,41 @@ static bool was_sent(const siginfo_t *info)
  * steps until it is back in its own code. */
 static bool is_own_step(const ucontext_t *uc)
 {
-	uintptr_t rip = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+	uintptr_t pc = nvs_context_pc(&uc->uc_mcontext);
 	struct nvs_buffer *buffer = nvs_tls.buffer;
 
-	if (nvs_patch_is_on_path(rip) || nvs_fast_is_code(rip))
+	if (nvs_patch_is_on_path(pc) || nvs_fast_is_code(pc))
 		return true;
 	return buffer && atomic_load(&buffer->epoch) && buffer->activity.mark &&
-	       !nvs_activity_abandoned(&buffer->activity, (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
+	       !nvs_activity_abandoned(&buffer->activity, nvs_context_sp(&uc->uc_mcontext),
 				       &uc->uc_stack);
 }
 
 bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 {
 	ucontext_t *uc = ucontext;
-	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
-	uintptr_t fixup = nvs_guard_fixup((uintptr_t)*rip);
+	mcontext_t *m = &uc->uc_mcontext;
+	uintptr_t fixup = nvs_guard_fixup(nvs_context_pc(m));
 	struct fault_work w = {.address = (uintptr_t)info->si_addr, .uc = uc};
 	uintptr_t onward;
 
 	if (was_sent(info))
 		return false;
 	if (fixup) {
-		*rip = (greg_t)fixup;
+		nvs_context_set_pc(m, fixup);
 		return true;
 	}
-	onward = info->si_code == SI_KERNEL ? nvs_patch_resume_at((uintptr_t)*rip) : 0;
+	onward = info->si_code == SI_KERNEL ? nvs_patch_resume_at(nvs_context_pc(m)) : 0;
 	if (onward) {
-		*rip = (greg_t)onward;
+		nvs_context_set_pc(m, onward);
 		return true;
 	}
 	if (!nvs_trap_is_started())
 		return false;
-	if (nvs_tls.stepping && nvs_step_is_at(&pending.step, (uint64_t)*rip)) {
+	if (nvs_tls.stepping && nvs_step_is_at(&pending.step, nvs_context_pc(m))) {
 		/* The stepped instruction itself faulted on an operand of the program: the fault is
 		 * the program's. */
-		nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
+		nvs_step_finish(&pending.step, m);
 		end_step(uc);
 		return false;
 	}
@@ -436,7 +436,7 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
 		return true;
 	if (!nvs_trap_is_started() || !nvs_tls.stepping)
 		return false;
-	ran = nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
+	ran = nvs_step_finish(&pending.step, &uc->uc_mcontext);
 	end_step(uc);
 	if (!ran)
 		return false;
@@ -446,5 +446,5 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
 		run_with_buffer(&w, on_step);
 	/* If the program single-steps itself, the SIGTRAP after the store is also for the
 	 * program. */
-	return nvs_tls.stepping || !pending.step.had_tf;
+	return nvs_tls.stepping || !pending.step.program_steps;
 }

@@ -7,8 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "nvsnoop/trace.h"
-#include "trap/code/insn.h"
-#include "trap/code/store_site.h"
+#include "trap/arch/site.h"
 
 #define NVS_MAX_SITES 16
 
@@ -22,14 +21,6 @@ enum nvs_patch_state {
 	NVS_PATCH_REFUSED, /* the site keeps trapping; refusal says why */
 };
 
-/* Registers as the trampoline pushes them. */
-struct nvs_fast_regs {
-	uint64_t r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax;
-	uint64_t flags;
-	uint8_t red_zone[128];
-	/* the interrupted code's RSP points here */
-};
-
 struct nvs_patch_site {
 	_Atomic uint32_t state; /* enum nvs_patch_state */
 	uint32_t refusal; /* enum nvs_site_refusal */
@@ -39,17 +30,16 @@ struct nvs_patch_site {
 	uintptr_t hop; /* see struct nvs_site; 0: none */
 	uint8_t bytes[NVS_INSN_MAX]; /* the original bytes */
 	uint8_t length;
-	uint8_t base, source; /* enum nvs_x86_reg */
-	int32_t disp;
+	struct nvs_site_form form;
 	uint64_t changes; /* of the module list, when the site was last checked */
 };
 
 /* Called by the trap when it has emulated a doorbell store at ADDRESS: notes it for
  * nvs_patch_pending_sites. */
 void nvs_patch_note(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn);
-/* Returns the site if RIP is in a trampoline's copy of a store, or at a site whose bytes have been
- * changed. The trap uses the site's address and bytes instead of those at RIP. */
-const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip);
+/* Returns the site if PC is in a trampoline's copy of a store, or at a site whose bytes have been
+ * changed. The trap uses the site's address and bytes instead of those at PC. */
+const struct nvs_patch_site *nvs_patch_site_of(uintptr_t pc);
 /* True if nvs_patch_pending_sites() has work to do. */
 bool nvs_patch_pending(void);
 /* Fills in the executable mapping that holds an address. Returns false if no module is there. */
@@ -60,15 +50,15 @@ void nvs_patch_pending_sites(nvs_text_fn text_of);
 const struct nvs_patch_site *nvs_patch_sites(void);
 /* Called by the trampoline. Returns true if the store has been performed. */
 bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fast_regs *regs);
-/* True if RIP is on the path of a patched site: in its cave, its hop or its trampoline. */
-bool nvs_patch_is_on_path(uintptr_t rip);
+/* True if PC is on the path of a patched site: in its cave, its hop or its trampoline. */
+bool nvs_patch_is_on_path(uintptr_t pc);
 /* True in the code at the beginning and the end of nvs_fast_doorbell(). */
-bool nvs_fast_is_code(uintptr_t rip);
+bool nvs_fast_is_code(uintptr_t pc);
 /*
- * Handles a fault at RIP that no memory access explains. Returns where the thread has to continue
- * if there is a stop at RIP, or was one while the site was being written; it never waits. Returns 0
+ * Handles a fault at PC that no memory access explains. Returns where the thread has to continue
+ * if there is a stop at PC, or was one while the site was being written; it never waits. Returns 0
  * if the fault is not the trap's.
  */
-uintptr_t nvs_patch_resume_at(uintptr_t rip);
+uintptr_t nvs_patch_resume_at(uintptr_t pc);
 
 #endif

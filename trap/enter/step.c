@@ -3,12 +3,13 @@
  * on which such a store lands first, and a slot for a relocated copy of its instruction. */
 #include <errno.h>
 #include <sys/mman.h>
+#include "trap/arch/store.h"
 #include "trap/enter/step.h"
 #include "trap/buffer/process.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
-#define TWINS ((size_t)NVS_MAX_BUFFERS * NVS_TWIN_BYTES)
+#define TWINS ((size_t)NVS_MAX_BUFFERS * 2 * nvs_page_bytes())
 #define SLOTS ((size_t)NVS_MAX_BUFFERS * NVS_SLOT_BYTES)
 #define MFD_CLOEXEC_ 1u
 /* Required since Linux 6.3 where memfds are not executable by default */
@@ -63,7 +64,7 @@ static size_t buffer_index(const struct nvs_buffer *buffer)
 
 uint8_t *nvs_twin_of(const struct nvs_buffer *buffer)
 {
-	return nvs_process->twins + buffer_index(buffer) * NVS_TWIN_BYTES;
+	return nvs_process->twins + buffer_index(buffer) * 2 * nvs_page_bytes();
 }
 
 uint8_t *nvs_slot_write_of(const struct nvs_buffer *buffer)

@@ -5,11 +5,8 @@
 
 #include "trap/buffer.h"
 
-#define NVS_TWIN_BYTES 8192u /* page pair on which a stepped store lands first */
-#define NVS_SLOT_BYTES 64u /* executable memory for a relocated store */
-
-uint8_t *nvs_twin_of(const struct nvs_buffer *buffer); /* NVS_TWIN_BYTES, writable */
-uint8_t *nvs_slot_write_of(const struct nvs_buffer *buffer); /* NVS_SLOT_BYTES; NULL: refused */
+uint8_t *nvs_twin_of(const struct nvs_buffer *buffer); /* two pages, writable */
+uint8_t *nvs_slot_write_of(const struct nvs_buffer *buffer); /* NULL: refused */
 uintptr_t nvs_slot_run_of(const struct nvs_buffer *buffer); /* the same slot, executable mapping */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory accesses that survive a fault, and the switch to another stack: guard.S. */
+/* Memory accesses that survive a fault, and the switch to another stack. In assembly. */
 #ifndef NVSNOOP_TRAP_LOW_GUARD_H
 #define NVSNOOP_TRAP_LOW_GUARD_H
 
@@ -10,8 +10,8 @@
 size_t nvs_copy_guarded(void *to, const void *from, size_t bytes); /* bytes NOT copied */
 bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
 bool nvs_load64_guarded(const volatile uint64_t *from, uint64_t *value);
-/* Returns where to continue if RIP is in one of them, else 0. */
-uintptr_t nvs_guard_fixup(uintptr_t rip);
+/* Returns where to continue if PC is in one of them, else 0. */
+uintptr_t nvs_guard_fixup(uintptr_t pc);
 /* Runs fn(arg) on the stack that ends at TOP; unwinders can cross the switch. */
 void nvs_on_stack(uint8_t *top, void (*fn)(void *), void *arg);
 

@@ -13,23 +13,9 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include "trap/arch/cpu.h"
 
-/* Returns the result or -errno. */
-static inline long nvs_syscall(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-
-/* The same for up to four arguments of any type. */
+/* nvs_syscall() for up to four arguments of any type. */
 #define nvs_sys4(number, a, b, c, d) \
 	nvs_syscall(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 

@@ -9,6 +9,7 @@
  */
 #include <link.h>
 #include <dlfcn.h>
+#include "trap/arch/context.h"
 #include "trap/stack/stackcache.h"
 #include "trap/buffer/process.h"
 #include "trap/low/poison.h"
@@ -129,22 +130,22 @@ static uint64_t mix_hash(uint64_t h, uint64_t x, uint64_t k)
 	return h ^ h >> 29;
 }
 
-/* The place from which a stack is taken: RSP and RBP are those at RIP. */
+/* The place from which a stack is taken: SP, FP and LR are those at PC. */
 struct where {
-	uintptr_t rip, rsp, rbp;
-	/* return address, if RIP is the start of a function that was called; 0: RIP was
+	uintptr_t pc, sp, fp, lr;
+	/* return address, if PC is the start of a function that was called; 0: PC was
 	 * interrupted */
 	uintptr_t caller;
 };
 
 /*
  * Takes the addresses and drops the frames of the trap: all frames below the interrupted
- * instruction. For a call that has returned, all frames below the caller, because RIP is no longer
+ * instruction. For a call that has returned, all frames below the caller, because PC is no longer
  * on the stack.
  */
 static uint32_t unwind_stack(void **pcs, const struct where *w, void ***first)
 {
-	uintptr_t wanted = w->caller ? w->caller : w->rip;
+	uintptr_t wanted = w->caller ? w->caller : w->pc;
 	const struct nvs_module_view *view = atomic_load(&nvs_process->modules);
 	int n = nvs_tls.stackless ? 0 : unwinder(pcs, MAX_FRAMES);
 
@@ -155,11 +156,11 @@ static uint32_t unwind_stack(void **pcs, const struct where *w, void ***first)
 		if ((uintptr_t)pcs[i] != wanted || (w->caller && !i))
 			continue;
 		i -= w->caller ? 1 : 0;
-		pcs[i] = (void *)w->rip;
+		pcs[i] = (void *)w->pc;
 		*first = pcs + i;
 		return (uint32_t)(n - i);
 	}
-	pcs[0] = (void *)w->rip;
+	pcs[0] = (void *)w->pc;
 	*first = pcs;
 	return 1;
 }
@@ -246,14 +247,14 @@ static uint32_t take_stack(struct nvs_buffer *buffer, const struct where *w, uin
 
 	if (!nvs_process->options.backtrace)
 		return NVS_NONE;
-	id = nvs_stackcache_match(buffer, w->rip, w->rsp, w->rbp);
+	id = nvs_stackcache_match(buffer, w->pc, w->sp, w->fp, w->lr);
 	if (id != NVS_NONE)
 		return id;
 	nvs_tls.extra_modules = 0;
 	if (unwinder) {
 		n = unwind_stack(pcs, w, &first);
 	} else {
-		pcs[0] = (void *)w->rip;
+		pcs[0] = (void *)w->pc;
 		first = pcs;
 		n = 1;
 	}
@@ -264,22 +265,22 @@ static uint32_t take_stack(struct nvs_buffer *buffer, const struct where *w, uin
 	nvs_tls.unwound = id;
 	if (!told)
 		return NVS_NONE;
-	nvs_stackcache_add(buffer, w->rip, w->rsp, w->rbp, first, n, id);
+	nvs_stackcache_add(buffer, w->pc, w->sp, w->fp, w->lr, first, n, id);
 	return id;
 }
 
-uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
-			   uint64_t time)
+uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+			   uintptr_t lr, uint64_t time)
 {
-	const struct where w = {rip, rsp, rbp, 0};
+	const struct where w = {pc, sp, fp, lr, 0};
 
 	return take_stack(buffer, &w, time);
 }
 
-uint32_t nvs_callsite_take_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t rsp,
-				uintptr_t rbp, uint64_t time)
+uint32_t nvs_callsite_take_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t sp,
+				uintptr_t fp, uintptr_t lr, uint64_t time)
 {
-	const struct where w = {entry, rsp, rbp, *(const uintptr_t *)rsp};
+	const struct where w = {entry, sp, fp, lr, nvs_return_address(sp, lr)};
 
 	return take_stack(buffer, &w, time);
 }

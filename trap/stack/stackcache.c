@@ -3,15 +3,16 @@
  * each buffer. */
 #include <stdatomic.h>
 #include <stddef.h>
+#include "trap/arch/cpu.h"
 #include "trap/code/cfi.h"
 #include "trap/stack/stackcache.h"
 #include "trap/buffer/process.h"
 #include "trap/low/guard.h"
 #include "trap/low/poison.h"
 
-#define LONGEST \
-	(3 * NVS_STACKCACHE_FRAMES + 2) /* checks of one stack: three a frame, rip and end */
-#define FARTHEST 0x7ffffff8 /* maximum distance in bytes from RSP to a slot */
+/* Checks of one stack: three a frame, pc and end. */
+#define LONGEST (3 * NVS_STACKCACHE_FRAMES + 2)
+#define FARTHEST 0x7ffffff8 /* maximum distance in bytes from SP to a slot */
 #define REFUSED 256u
 
 struct stackcache {
@@ -30,7 +31,7 @@ _Static_assert(sizeof(struct nvs_stackcache_node) == 16 &&
 		       offsetof(struct nvs_stackcache_node, slot) == 8 &&
 		       offsetof(struct nvs_stackcache_node, next) == 12,
 	       "walk.S knows the layout");
-_Static_assert(NVS_CHECK_WORD_LESS_RSP == 1 && NVS_CHECK_RBP_LESS_RSP == 2 && NVS_CHECK_RBP == 3 &&
+_Static_assert(NVS_CHECK_WORD_LESS_SP == 1 && NVS_CHECK_FP_LESS_SP == 2 && NVS_CHECK_FP == 3 &&
 		       NVS_CHECK_END > 3,
 	       "walk.S knows the checks");
 _Static_assert(sizeof(struct stackcache) % 16 == 0, "nodes do not straddle cache lines");
@@ -52,18 +53,18 @@ static bool is_current(const struct stackcache *k, const struct nvs_buffer *buff
 
 /* ---- from a stack to its checks ---- */
 
-/* Where RBP's value in a frame is stored. */
-enum rbp_place { IN_RBP, IN_SLOT, NOWHERE };
+/* Where FP's value in a frame is stored. */
+enum fp_place { IN_FP, IN_SLOT, NOWHERE };
 
 struct draft {
 	struct nvs_stackcache_node *nodes;
 	uint32_t n;
-	uintptr_t rsp; /* at the store */
-	int64_t frame; /* RSP of the current frame, minus rsp */
-	enum rbp_place rbp_place;
-	int64_t rbp_slot;
-	uint64_t rbp; /* its value in that frame */
-	bool rbp_checked;
+	uintptr_t sp; /* at the store */
+	int64_t frame; /* SP of the current frame, minus sp */
+	enum fp_place fp_place;
+	int64_t fp_slot;
+	uint64_t fp; /* its value in that frame */
+	bool fp_checked;
 };
 
 static bool add_check(struct draft *d, enum nvs_stackcache_check check, int64_t slot,
@@ -79,38 +80,38 @@ static bool add_check(struct draft *d, enum nvs_stackcache_check check, int64_t 
 static bool word_at(const struct draft *d, int64_t slot, uint64_t *value)
 {
 	return slot >= 0 && slot <= FARTHEST &&
-	       nvs_load64_guarded((const uint64_t *)(d->rsp + (uint64_t)slot), value);
+	       nvs_load64_guarded((const uint64_t *)(d->sp + (uint64_t)slot), value);
 }
 
-/* Adds a check of RBP's value in this frame, because something depends on it. */
-static bool need_rbp(struct draft *d)
+/* Adds a check of FP's value in this frame, because something depends on it. */
+static bool need_fp(struct draft *d)
 {
-	uint64_t less = d->rbp - d->rsp;
+	uint64_t less = d->fp - d->sp;
 	bool done = false;
 
-	if (d->rbp_checked)
+	if (d->fp_checked)
 		return true;
-	if (d->rbp_place == IN_RBP)
-		done = add_check(d, NVS_CHECK_RBP_LESS_RSP, 0, less);
-	else if (d->rbp_place == IN_SLOT)
-		done = add_check(d, NVS_CHECK_WORD_LESS_RSP, d->rbp_slot, less);
-	d->rbp_checked = done;
+	if (d->fp_place == IN_FP)
+		done = add_check(d, NVS_CHECK_FP_LESS_SP, 0, less);
+	else if (d->fp_place == IN_SLOT)
+		done = add_check(d, NVS_CHECK_WORD_LESS_SP, d->fp_slot, less);
+	d->fp_checked = done;
 	return done;
 }
 
-/* Computes a register of the frame plus OFFSET, minus rsp. */
+/* Computes a register of the frame plus OFFSET, minus sp. */
 static bool add_offset(struct draft *d, uint8_t reg, int64_t offset, int64_t *distance)
 {
-	if (reg == NVS_DW_RSP)
+	if (reg == NVS_DW_SP)
 		*distance = d->frame + offset;
-	else if (reg == NVS_DW_RBP && need_rbp(d))
-		*distance = (int64_t)(d->rbp - d->rsp) + offset;
+	else if (reg == NVS_DW_FP && need_fp(d))
+		*distance = (int64_t)(d->fp - d->sp) + offset;
 	else
 		return false;
 	return true;
 }
 
-/* Computes the frame's CFA minus rsp; each frame must be above the previous one. */
+/* Computes the frame's CFA minus sp; each frame must be above the previous one. */
 static bool find_cfa(struct draft *d, const struct nvs_cfi *cfi, int64_t *cfa)
 {
 	uint64_t word;
@@ -120,46 +121,46 @@ static bool find_cfa(struct draft *d, const struct nvs_cfi *cfi, int64_t *cfa)
 		return false;
 	if (cfi->cfa_rule == NVS_CFA_LOADED) {
 		if (!word_at(d, *cfa, &word) ||
-		    !add_check(d, NVS_CHECK_WORD_LESS_RSP, *cfa, word - d->rsp))
+		    !add_check(d, NVS_CHECK_WORD_LESS_SP, *cfa, word - d->sp))
 			return false;
-		*cfa = (int64_t)(word - d->rsp);
+		*cfa = (int64_t)(word - d->sp);
 	}
 	return *cfa > d->frame && *cfa <= FARTHEST;
 }
 
-/* Computes where the caller's RBP is, given the frame's CFA. */
-static bool move_rbp(struct draft *d, const struct nvs_cfi *cfi, int64_t cfa)
+/* Computes where the caller's FP is, given the frame's CFA. */
+static bool move_fp(struct draft *d, const struct nvs_cfi *cfi, int64_t cfa)
 {
 	int64_t slot;
 
-	switch (cfi->rbp_rule) {
+	switch (cfi->fp_rule) {
 	case NVS_REG_SAME:
 		return true;
 	case NVS_REG_AT_CFA:
-		slot = cfa + cfi->rbp_offset;
+		slot = cfa + cfi->fp_offset;
 		break;
-	case NVS_REG_AT_RBP:
-		if (!add_offset(d, NVS_DW_RBP, cfi->rbp_offset, &slot))
+	case NVS_REG_AT_FP:
+		if (!add_offset(d, NVS_DW_FP, cfi->fp_offset, &slot))
 			return false;
 		break;
 	default:
-		d->rbp_place = NOWHERE;
-		d->rbp_checked = false;
+		d->fp_place = NOWHERE;
+		d->fp_checked = false;
 		return true;
 	}
-	d->rbp_place = IN_SLOT;
-	d->rbp_slot = slot;
-	d->rbp_checked = false;
-	return word_at(d, slot, &d->rbp);
+	d->fp_place = IN_SLOT;
+	d->fp_slot = slot;
+	d->fp_checked = false;
+	return word_at(d, slot, &d->fp);
 }
 
-/* The outermost frame is code without rules: if RBP is 0, all unwinders end there. */
+/* The outermost frame is code without rules: if FP is 0, all unwinders end there. */
 static bool end_without_rules(struct draft *d)
 {
-	if (d->rbp_place == NOWHERE || d->rbp)
+	if (d->fp_place == NOWHERE || d->fp)
 		return false;
-	return d->rbp_place == IN_RBP ? add_check(d, NVS_CHECK_RBP, 0, 0)
-				      : add_check(d, NVS_CHECK_WORD, d->rbp_slot, 0);
+	return d->fp_place == IN_FP ? add_check(d, NVS_CHECK_FP, 0, 0)
+				    : add_check(d, NVS_CHECK_WORD, d->fp_slot, 0);
 }
 
 /* Adds the checks of one frame, at PC. CALLER is the unwinder's next address, NULL if there was
@@ -179,10 +180,10 @@ static bool add_frame(struct draft *d, struct nvs_cfi *cfi, uintptr_t pc, const 
 		return false;
 	if (cfi->ra_rule == NVS_REG_UNDEFINED)
 		return !caller;
-	if (cfi->ra_rule != NVS_REG_AT_CFA || !cfi->rsp_is_cfa || !find_cfa(d, cfi, &cfa))
+	if (cfi->ra_rule != NVS_REG_AT_CFA || !cfi->sp_is_cfa || !find_cfa(d, cfi, &cfa))
 		return false;
 	if (!word_at(d, cfa + cfi->ra_offset, &word) || word != (uintptr_t)caller ||
-	    !add_check(d, NVS_CHECK_WORD, cfa + cfi->ra_offset, word) || !move_rbp(d, cfi, cfa))
+	    !add_check(d, NVS_CHECK_WORD, cfa + cfi->ra_offset, word) || !move_fp(d, cfi, cfa))
 		return false;
 	d->frame = cfa;
 	return true;
@@ -195,7 +196,7 @@ static bool draft_stack(struct draft *d, void *const *pcs, uint32_t n, uint32_t 
 	if (n > NVS_STACKCACHE_FRAMES)
 		return false;
 	d->nodes[d->n++] = (struct nvs_stackcache_node){.value = (uintptr_t)pcs[0],
-							.slot = NVS_CHECK_RIP};
+							.slot = NVS_CHECK_PC};
 	for (uint32_t i = 0; i < n; i++) {
 		/* A return address may be after the end of its function; the call itself is always
 		 * within it. */
@@ -265,31 +266,31 @@ static void refresh_tree(struct stackcache *k, const struct nvs_buffer *buffer)
 	}
 }
 
-void nvs_stackcache_add(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
-			void *const *pcs, uint32_t n, uint32_t stack)
+void nvs_stackcache_add(struct nvs_buffer *buffer, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+			uintptr_t lr, void *const *pcs, uint32_t n, uint32_t stack)
 {
 	struct stackcache *k = buffer->known;
-	struct draft d = {.rsp = rsp, .rbp = rbp};
+	struct draft d = {.sp = sp, .fp = fp};
 
-	if (!n || stack == NVS_NONE || (uintptr_t)pcs[0] != rip || rsp & 7)
+	if (!n || stack == NVS_NONE || (uintptr_t)pcs[0] != pc || sp & 7)
 		return;
 	if (!k)
 		return;
 	refresh_tree(k, buffer);
 	if (k->refused[stack % REFUSED] == stack + 1 ||
-	    (k->used && nvs_stackcache_walk(k->nodes, rip, rsp, rbp) != NVS_NONE))
+	    (k->used && nvs_stackcache_walk(k->nodes, pc, sp, fp, lr) != NVS_NONE))
 		return;
 	d.nodes = &k->nodes[k->used];
 	if (!draft_stack(&d, pcs, n, stack) || !insert_draft(k, &d))
 		k->refused[stack % REFUSED] = stack + 1;
 }
 
-uint32_t nvs_stackcache_match(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp,
-			      uintptr_t rbp)
+uint32_t nvs_stackcache_match(struct nvs_buffer *buffer, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+			      uintptr_t lr)
 {
 	const struct stackcache *k = buffer->known;
 
 	if (!k || !k->used || !is_current(k, buffer))
 		return NVS_NONE;
-	return nvs_stackcache_walk(k->nodes, rip, rsp, rbp);
+	return nvs_stackcache_walk(k->nodes, pc, sp, fp, lr);
 }

@@ -11,29 +11,29 @@ struct nvs_buffer;
 /*
  * Checks of a stack. Unwinding goes from frame to frame by the rules for the code (.eh_frame). Each
  * frame gives one or two words to read: the return address, at a place that follows from the
- * canonical frame address (CFA), and, if the CFA is computed from RBP, RBP's value in that frame.
+ * canonical frame address (CFA), and, if the CFA is computed from FP, FP's value in that frame.
  * Each becomes a check, in the order in which an unwinder reads them:
  *
- *   - rip: the store's own address.
- *   - return: the word at RSP + slot is this address.
- *   - base: the word at RSP + slot (or RBP itself, while no frame has saved it), minus RSP, is this
+ *   - pc: the store's own address.
+ *   - return: the word at SP + slot is this address.
+ *   - base: the word at SP + slot (or FP itself, while no frame has saved it), minus SP, is this
  *     number; likewise for the word in which a function that aligns its stack keeps its CFA.
  *   - end: nothing follows. The outermost frame has no return address by its rules, or has the word
- *     0 there, or is code without an entry while RBP is 0: three ways in which unwinders end.
+ *     0 there, or is code without an entry while FP is 0: three ways in which unwinders end.
  *
- * RSP is the stack pointer at the store, so nothing depends on the address or the owner of the
+ * SP is the stack pointer at the store, so nothing depends on the address or the owner of the
  * stack.
  *
  * Why a match is correct. Let all checks of a known stack hold. By induction over its frames: in
- * frame i the address, the distance of its RSP from the store's RSP, and the place that holds its
- * RBP (RBP itself or a slot at a certain distance) are those of the known stack. For frame 0 this
- * is the check of rip. If it is so for frame i, the address selects the same rules. If they compute
- * the CFA from RSP, its distance is that of the known stack; if from RBP, the check of base at the
- * place of RBP shows that RBP minus RSP is the same, and so the distance is; if from a loaded word,
- * the check of that word shows it. The rules put the return address and the caller's RBP at fixed
- * distances from the CFA (or leave RBP where it is), so the slot that was checked is the one that
- * an unwinder reads, and it holds the same address: frame i+1 has the same address, its RSP is the
- * CFA of frame i, and the place of RBP is again the same. At the end the unwinder stops for the
+ * frame i the address, the distance of its SP from the store's SP, and the place that holds its
+ * FP (FP itself or a slot at a certain distance) are those of the known stack. For frame 0 this
+ * is the check of pc. If it is so for frame i, the address selects the same rules. If they compute
+ * the CFA from SP, its distance is that of the known stack; if from FP, the check of base at the
+ * place of FP shows that FP minus SP is the same, and so the distance is; if from a loaded word,
+ * the check of that word shows it. The rules put the return address and the caller's FP at fixed
+ * distances from the CFA (or leave FP where it is), so the slot that was checked is the one that
+ * an unwinder reads, and it holds the same address: frame i+1 has the same address, its SP is the
+ * CFA of frame i, and the place of FP is again the same. At the end the unwinder stops for the
  * same reason. So it yields the same addresses, for which the number stands. If any of this does
  * not hold for a frame (no rules, a signal's frame, an expression, another register, the return
  * address elsewhere), its stack is never learned.
@@ -60,28 +60,28 @@ struct nvs_buffer;
 
 /*
  * Adds a stack. Called in the trap, by the owner of BUFFER, with the registers of the interrupted
- * store: the unwinder returned pcs[0..n-1], pcs[0] being RIP and the others return addresses, and
+ * store: the unwinder returned pcs[0..n-1], pcs[0] being PC and the others return addresses, and
  * STACK is their number. Cheap if the stack is known already or cannot be learned. Uses the memory
  * that nvs_buffer_add() was given (512 KiB a buffer, touched as used).
  */
-void nvs_stackcache_add(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
-			void *const *pcs, uint32_t n, uint32_t stack);
+void nvs_stackcache_add(struct nvs_buffer *buffer, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+			uintptr_t lr, void *const *pcs, uint32_t n, uint32_t stack);
 
 /* Returns the number of the known stack for these registers, or NVS_NONE. By the owner of BUFFER.
  *  */
-uint32_t nvs_stackcache_match(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp,
-			      uintptr_t rbp);
+uint32_t nvs_stackcache_match(struct nvs_buffer *buffer, uintptr_t pc, uintptr_t sp, uintptr_t fp,
+			      uintptr_t lr);
 
 /* ---- between stackcache.c and walk.S ---- */
 
 /* Kind of check, in the low bits of a slot. */
 enum nvs_stackcache_check {
-	NVS_CHECK_WORD, /* the word at RSP + slot */
-	NVS_CHECK_WORD_LESS_RSP,
-	NVS_CHECK_RBP_LESS_RSP,
-	NVS_CHECK_RBP,
+	NVS_CHECK_WORD, /* the word at SP + slot */
+	NVS_CHECK_WORD_LESS_SP,
+	NVS_CHECK_FP_LESS_SP,
+	NVS_CHECK_FP,
 	NVS_CHECK_END, /* value: the stack's number */
-	NVS_CHECK_RIP,
+	NVS_CHECK_PC,
 };
 
 /* One check. If it holds, the next check is the next node in memory. If it does not, another value
@@ -92,7 +92,7 @@ struct nvs_stackcache_node {
 	uint32_t next;
 };
 
-uint32_t nvs_stackcache_walk(const struct nvs_stackcache_node *first, uintptr_t rip, uintptr_t rsp,
-			     uintptr_t rbp);
+uint32_t nvs_stackcache_walk(const struct nvs_stackcache_node *first, uintptr_t pc, uintptr_t sp,
+			     uintptr_t fp, uintptr_t lr);
 
 #endif

@@ -18,6 +18,7 @@
 #include "preload/base/hash.h"
 #include "preload/live/memory.h"
 #include "preload/modules/elf.h"
+#include "trap/arch/cpu.h"
 #include "trap/buffer/calls.h"
 
 /* Restores errno when the enclosing block ends. */
@@ -65,7 +66,7 @@ struct nvs_api_array {
 struct nvs_api_keep {
 	const char *name; /* "name:kind" */
 	const struct nvs_api_array *array;
-	uint8_t place; /* 0 to 5: register; from 6: stack */
+	uint8_t place; /* below NVS_ARG_REGS: register; from there on: stack */
 	uint8_t how; /* enum nvs_keep_how */
 	uint8_t size;
 	uint8_t is_string;
@@ -124,7 +125,7 @@ struct nvs_api {
 extern const struct nvs_api nvs_api_table[]; /* sorted by name */
 extern const unsigned nvs_api_count;
 
-/* ---- thunk.S ---- */
+/* ---- arch/, thunk.S ---- */
 
 #define NVS_API_SLOTS 1024
 #define NVS_API_THUNK_BYTES 16
@@ -132,9 +133,9 @@ extern const uint8_t nvs_api_thunks[NVS_API_SLOTS * NVS_API_THUNK_BYTES];
 
 /* A thunk's stack frame while its call runs. thunk.S depends on this layout. */
 struct nvs_api_frame {
-	uint64_t regs[6]; /* rdi, rsi, rdx, rcx, r8, r9 */
+	uint64_t regs[NVS_ARG_REGS]; /* registers of integer arguments */
 	uint64_t index; /* of the thunk's slot */
-	const uint64_t *stack; /* arguments from the seventh on */
+	const uint64_t *stack; /* further arguments */
 	uint64_t begin, number, depth; /* depth 0: the call is not in the list of open calls */
 	uint64_t result[2]; /* return registers, saved by the thunk */
 	uint64_t token; /* count.c: the allocation being freed; load.c: struct load */
@@ -163,7 +164,7 @@ static inline uint32_t nvs_api_number(const struct nvs_api *api)
 
 static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsigned place)
 {
-	return place < 6 ? frame->regs[place] : frame->stack[place - 6];
+	return place < NVS_ARG_REGS ? frame->regs[place] : frame->stack[place - NVS_ARG_REGS];
 }
 
 /* Records the calls of this thread that were left by a longjmp. */

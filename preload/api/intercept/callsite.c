@@ -8,11 +8,17 @@
 #include <signal.h>
 #include "preload/api/intercept/api.h"
 #include "preload/base/sys.h"
+#include "trap/arch/cpu.h"
 #include "trap/buffer/process.h"
 #include "trap/stack/stackcache.h"
 
-static __attribute__((noinline)) uint32_t unwind_call(struct nvs_buffer *buffer, uintptr_t entry,
-						      const uint64_t *rbp, uint64_t time)
+/* The registers with which a call began. */
+struct call_start {
+	uintptr_t entry, sp, fp, lr;
+};
+
+static __attribute__((noinline)) uint32_t unwind_call(struct nvs_buffer *buffer,
+						      const struct call_start *at, uint64_t time)
 {
 	struct nvs_activity outer = nvs_tls.activity;
 	int err = errno;
@@ -24,7 +30,7 @@ static __attribute__((noinline)) uint32_t unwind_call(struct nvs_buffer *buffer,
 	nvs_tls.activity = buffer->activity;
 	nvs_tls.depth++;
 	saved = nvs_sys_block_async();
-	stack = nvs_callsite_take_call(buffer, entry, (uintptr_t)(rbp + 1), *rbp, time);
+	stack = nvs_callsite_take_call(buffer, at->entry, at->sp, at->fp, at->lr, time);
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 	nvs_tls.depth--;
 	nvs_tls.activity = outer;
@@ -35,9 +41,14 @@ static __attribute__((noinline)) uint32_t unwind_call(struct nvs_buffer *buffer,
 uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame *frame,
 			  uint64_t time, bool *unwound)
 {
-	/* The thunk's frame is followed by the saved RBP and the return address. */
-	const uint64_t *rbp = (const void *)(frame + 1);
-	uintptr_t entry = (uintptr_t)nvs_api_slots[frame->index].original;
+	/* The thunk's frame is followed by the saved frame pointer and the return address. */
+	const uint64_t *saved = (const void *)(frame + 1);
+	const struct call_start at = {
+		.entry = (uintptr_t)nvs_api_slots[frame->index].original,
+		.sp = (uintptr_t)(saved + (NVS_RA_IN_REGISTER ? 2 : 1)),
+		.fp = saved[0],
+		.lr = NVS_RA_IN_REGISTER ? saved[1] : 0,
+	};
 	uint32_t stack;
 
 	*unwound = false;
@@ -45,7 +56,7 @@ uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame 
 		return NVS_NONE;
 	/* A stack that is in the cache is only compared, as in a patched site, so no signals need
 	 * blocking. */
-	stack = nvs_stackcache_match(buffer, entry, (uintptr_t)(rbp + 1), *rbp);
+	stack = nvs_stackcache_match(buffer, at.entry, at.sp, at.fp, at.lr);
 	*unwound = stack == NVS_NONE;
-	return *unwound ? unwind_call(buffer, entry, rbp, time) : stack;
+	return *unwound ? unwind_call(buffer, &at, time) : stack;
 }

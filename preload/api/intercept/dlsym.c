@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * dlsym and dlvsym: finds the real ones and wraps lookups of driver API names; for other names the
- * stub in lookup.S jumps to the real one. A library that hooks dlsym and looks up the C library's
- * gets a stub too. The real one identifies its caller by the return address: where that matters
- * (RTLD_NEXT, RTLD_DEFAULT), it is called so that it returns to a RET instruction inside the
- * caller's module, which then returns here.
+ * stub in arch/, lookup.S, jumps to the real one. A library that hooks dlsym and looks up the C
+ * library's gets a stub too. The real one identifies its caller by the return address: where that
+ * matters (RTLD_NEXT, RTLD_DEFAULT), it is called so that it returns to a RET instruction inside
+ * the caller's module, which then returns here.
  */
 #include <dlfcn.h>
 #include <link.h>

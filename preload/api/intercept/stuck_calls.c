@@ -9,6 +9,7 @@
 #include <string.h>
 #include "preload/api/intercept/api.h"
 #include "preload/base/preload.h"
+#include "trap/arch/cpu.h"
 #include "trap/buffer/calls.h"
 #include "trap/buffer/process.h"
 #include "trap/code/cfi.h"
@@ -31,8 +32,8 @@ static uint8_t copied[STACK_BYTES] __attribute__((aligned(16)));
 struct stack_walk {
 	uintptr_t base; /* original address of the copy */
 	size_t bytes;
-	uintptr_t rsp, rbp;
-	bool rbp_known;
+	uintptr_t sp, fp;
+	bool fp_known;
 };
 
 static bool read_word(const struct stack_walk *w, uintptr_t at, uint64_t *value)
@@ -60,28 +61,28 @@ static void copy_stack(struct stack_walk *w, uintptr_t sp)
 
 static bool find_cfa(const struct stack_walk *w, const struct nvs_cfi *cfi, uint64_t *cfa)
 {
-	if (cfi->cfa_register == NVS_DW_RSP)
-		*cfa = w->rsp;
-	else if (cfi->cfa_register == NVS_DW_RBP && w->rbp_known)
-		*cfa = w->rbp;
+	if (cfi->cfa_register == NVS_DW_SP)
+		*cfa = w->sp;
+	else if (cfi->cfa_register == NVS_DW_FP && w->fp_known)
+		*cfa = w->fp;
 	else
 		return false;
 	*cfa += (uint64_t)cfi->cfa_offset;
 	if (cfi->cfa_rule == NVS_CFA_LOADED && !read_word(w, *cfa, cfa))
 		return false;
-	return cfi->cfa_rule != NVS_CFA_UNKNOWN && *cfa > w->rsp;
+	return cfi->cfa_rule != NVS_CFA_UNKNOWN && *cfa > w->sp;
 }
 
-static void move_rbp(struct stack_walk *w, const struct nvs_cfi *cfi, uint64_t cfa)
+static void move_fp(struct stack_walk *w, const struct nvs_cfi *cfi, uint64_t cfa)
 {
-	uint64_t at = cfi->rbp_rule == NVS_REG_AT_RBP ? w->rbp : cfa;
+	uint64_t at = cfi->fp_rule == NVS_REG_AT_FP ? w->fp : cfa;
 
-	if (cfi->rbp_rule == NVS_REG_SAME)
+	if (cfi->fp_rule == NVS_REG_SAME)
 		return;
-	w->rbp_known = (cfi->rbp_rule == NVS_REG_AT_CFA ||
-			(cfi->rbp_rule == NVS_REG_AT_RBP && w->rbp_known)) &&
-		       read_word(w, at + (uint64_t)cfi->rbp_offset, &at);
-	w->rbp = at;
+	w->fp_known = (cfi->fp_rule == NVS_REG_AT_CFA ||
+		       (cfi->fp_rule == NVS_REG_AT_FP && w->fp_known)) &&
+		      read_word(w, at + (uint64_t)cfi->fp_offset, &at);
+	w->fp = at;
 }
 
 /* Unwinds from the frame that returns to *PC to its caller. Returns false at the end of the known
@@ -91,26 +92,27 @@ static bool unwind_frame(struct stack_walk *w, struct nvs_cfi *cfi, uint64_t *pc
 	uint64_t cfa;
 
 	if (nvs_cfi_find(atomic_load(&nvs_process->modules), *pc - 1, cfi) != NVS_CFI_FOUND ||
-	    cfi->signal || cfi->ra_rule != NVS_REG_AT_CFA || !cfi->rsp_is_cfa ||
+	    cfi->signal || cfi->ra_rule != NVS_REG_AT_CFA || !cfi->sp_is_cfa ||
 	    !find_cfa(w, cfi, &cfa) || !read_word(w, cfa + (uint64_t)cfi->ra_offset, pc))
 		return false;
-	move_rbp(w, cfi, cfa);
-	w->rsp = cfa;
+	move_fp(w, cfi, cfa);
+	w->sp = cfa;
 	return *pc;
 }
 
 /* Unwinds the stack that led to ENTRY. The copy starts with the frame of ENTRY's thunk. */
 static uint32_t walk_stack(struct stack_walk *w, void *entry, void **pcs)
 {
+	/* The thunk's frame is followed by the saved frame pointer and the return address. */
 	uintptr_t at = w->base + sizeof(struct nvs_api_frame);
 	struct nvs_cfi cfi = {.module = NULL};
 	uint32_t n = 0;
 	uint64_t pc;
 
 	pcs[n++] = entry;
-	w->rbp_known = read_word(w, at, &w->rbp);
-	w->rsp = at + 16;
-	if (!w->rbp_known || !read_word(w, at + 8, &pc))
+	w->fp_known = read_word(w, at, &w->fp);
+	w->sp = at + 16;
+	if (!w->fp_known || !read_word(w, at + 8, &pc))
 		return n;
 	do
 		pcs[n++] = (void *)pc;
@@ -128,12 +130,12 @@ static void copy_args(const struct stack_walk *w, const struct nvs_api_frame *fr
 		uint64_t value = 0;
 
 		if (k->how != NVS_KEEP_VALUE || k->is_string ||
-		    (k->place >= 6 &&
-		     !read_word(w, (uintptr_t)(frame->stack + k->place - 6), &value))) {
+		    (k->place >= NVS_ARG_REGS &&
+		     !read_word(w, (uintptr_t)(frame->stack + k->place - NVS_ARG_REGS), &value))) {
 			site->absent |= 1u << i;
 			continue;
 		}
-		if (k->place < 6)
+		if (k->place < NVS_ARG_REGS)
 			value = frame->regs[k->place];
 		site->args[i] = k->size == 8 ? value : value & ((1ull << k->size * 8) - 1);
 	}

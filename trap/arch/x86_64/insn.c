@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The instruction decoder: a table with one byte for each opcode of each map, and a cursor over the
  * instruction's bytes. Opcodes without an entry are unknown. */
-#include "trap/code/insn.h"
+#include "trap/arch/store.h"
 #include "trap/low/poison.h"
 
 /* Low four bits of a table entry: the parts that follow opcode, ModRM and displacement. */

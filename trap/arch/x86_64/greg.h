@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared by store.c and redirect.c: evaluates decoded operands with the registers of a ucontext. */
-#ifndef NVSNOOP_TRAP_CODE_GREG_H
-#define NVSNOOP_TRAP_CODE_GREG_H
+#ifndef NVSNOOP_TRAP_ARCH_X86_64_GREG_H
+#define NVSNOOP_TRAP_ARCH_X86_64_GREG_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
-#include "trap/code/insn.h"
+#include "trap/arch/x86_64/insn.h"
 
 extern const uint8_t nvs_greg_of[16]; /* from enum nvs_x86_reg to the index in gregset_t */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stubs given to a library that looks up the C library's dlsym or dlvsym to bypass all hooks. */
-#include "preload/api/intercept/lookup.h"
+#include "preload/api/arch/x86_64/lookup.h"
 
 	.text
 

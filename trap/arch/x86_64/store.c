@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Simple stores: decodes their value and address, and performs them at another address. */
-#include "trap/code/store.h"
-#include "trap/code/greg.h"
+#include "trap/arch/store.h"
+#include "trap/arch/x86_64/greg.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
@@ -44,8 +44,9 @@ static bool has_bit_offset(const struct nvs_insn *insn)
 		insn->opcode == 0xbb);
 }
 
-bool nvs_insn_address(const struct nvs_insn *insn, const greg_t *gregs, uint64_t *address)
+bool nvs_insn_address(const struct nvs_insn *insn, const mcontext_t *m, uint64_t *address)
 {
+	const greg_t *gregs = m->gregs;
 	uint8_t implied = nvs_implied_pointer(insn);
 	uint64_t sum, base;
 
@@ -74,8 +75,9 @@ static bool is_high_byte(const struct nvs_insn *insn)
 	return insn->operand_bytes == 1 && !(insn->prefixes & NVS_PREFIX_REX) && insn->reg >= 4;
 }
 
-bool nvs_store_decode(struct nvs_store *store, const struct nvs_insn *insn, const greg_t *gregs)
+bool nvs_store_decode(struct nvs_store *store, const struct nvs_insn *insn, const mcontext_t *m)
 {
+	const greg_t *gregs = m->gregs;
 	uint8_t op = insn->opcode;
 	bool moffs = nvs_insn_is_moffs(insn);
 	bool xchg, immediate, high;
@@ -102,7 +104,7 @@ bool nvs_store_decode(struct nvs_store *store, const struct nvs_insn *insn, cons
 	store->reg = xchg ? reg : NVS_REG_NONE;
 	store->high = xchg && high;
 	store->next = gregs[REG_RIP] + insn->length;
-	return nvs_insn_address(insn, gregs, &store->address);
+	return nvs_insn_address(insn, m, &store->address);
 }
 
 static uint64_t exchange_at(uintptr_t alias, uint64_t value, unsigned width)
@@ -147,8 +149,10 @@ static void write_register(greg_t *greg, uint64_t value, unsigned width, bool hi
 		*greg = (*greg & keep) | value;
 }
 
-void nvs_store_emulate(const struct nvs_store *store, uintptr_t alias, greg_t *gregs)
+void nvs_store_emulate(const struct nvs_store *store, uintptr_t alias, mcontext_t *m)
 {
+	greg_t *gregs = m->gregs;
+
 	if (store->reg == NVS_REG_NONE)
 		write_once(alias, store->value, store->width);
 	else

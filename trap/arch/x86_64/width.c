@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Computes how many bytes an instruction writes to its memory operand. */
-#include "trap/code/store.h"
-#include "trap/code/greg.h"
+#include "trap/arch/store.h"
+#include "trap/arch/x86_64/greg.h"
 #include "trap/low/poison.h"
 
 static unsigned x87_bytes(unsigned opcode, unsigned ext)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks the code around a store with two bitmaps of a window around it: the bytes at which
  * instructions start, and those to which a jump may lead. */
-#include "trap/code/store_site.h"
-#include "trap/code/insn.h"
+#include "trap/arch/site.h"
 #include "trap/low/poison.h"
 
 /* A cave is within 128 bytes of the store, an 8-bit jump to it within another 128 bytes; the rest

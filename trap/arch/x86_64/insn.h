@@ -4,8 +4,8 @@
  * layout of practically all instructions of user space; returns "unknown" rather than a wrong
  * result.
  */
-#ifndef NVSNOOP_TRAP_CODE_INSN_H
-#define NVSNOOP_TRAP_CODE_INSN_H
+#ifndef NVSNOOP_TRAP_ARCH_X86_64_INSN_H
+#define NVSNOOP_TRAP_ARCH_X86_64_INSN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,10 +82,6 @@ struct nvs_insn {
 	int64_t imm; /* first immediate sign-extended, or the absolute address of a moffs form */
 	int64_t target; /* direct branches: relative to the instruction's first byte */
 };
-
-/* Decodes the instruction at BYTES, of which SIZE may be read. Returns its length, or 0 if it is
- * unknown, invalid, or longer than SIZE. INSN is valid only if a length is returned. */
-int nvs_insn_decode(struct nvs_insn *insn, const uint8_t *bytes, size_t size);
 
 /* True if execution never continues after the instruction. */
 static inline bool nvs_insn_ends_flow(const struct nvs_insn *insn)

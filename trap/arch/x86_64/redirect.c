@@ -4,11 +4,10 @@
  * register if nothing else depends on it, else by running a modified copy that uses a free register
  * as base.
  */
-#include "trap/code/store.h"
-#include "trap/code/greg.h"
+#include "trap/arch/context.h"
+#include "trap/arch/store.h"
+#include "trap/arch/x86_64/greg.h"
 #include "trap/low/poison.h"
-
-#define TRAP_FLAG 0x100
 
 #define BIT(reg) (1u << (reg))
 
@@ -234,8 +233,9 @@ static bool prepare_in_place(struct nvs_step *step, const struct nvs_insn *insn,
 }
 
 int nvs_step_prepare(struct nvs_step *step, const struct nvs_insn *insn, const uint8_t *bytes,
-		     greg_t *gregs, int64_t delta, uint8_t *slot_write, uintptr_t slot_run)
+		     mcontext_t *m, int64_t delta, uint8_t *slot_write, uintptr_t slot_run)
 {
+	greg_t *gregs = m->gregs;
 	unsigned i;
 
 	if (is_excluded(insn))
@@ -245,18 +245,19 @@ int nvs_step_prepare(struct nvs_step *step, const struct nvs_insn *insn, const u
 	    !prepare_copy(step, insn, bytes, gregs, delta, slot_write, slot_run))
 		return -1;
 	step->width = nvs_insn_store_bytes(insn);
-	step->address_known = nvs_insn_address(insn, gregs, &step->address);
-	step->had_tf = gregs[REG_EFL] & TRAP_FLAG;
+	step->address_known = nvs_insn_address(insn, m, &step->address);
+	step->program_steps = nvs_context_steps(m);
 	for (i = 0; i < NVS_STEP_GREGS; i++)
 		step->before[i] = gregs[i];
 	gregs[step->greg] = step->moved;
 	gregs[REG_RIP] = step->run;
-	gregs[REG_EFL] |= TRAP_FLAG;
+	gregs[REG_EFL] |= NVS_TRAP_FLAG;
 	return 0;
 }
 
-bool nvs_step_finish(const struct nvs_step *step, greg_t *gregs)
+bool nvs_step_finish(const struct nvs_step *step, mcontext_t *m)
 {
+	greg_t *gregs = m->gregs;
 	uint64_t change = gregs[step->greg] - step->moved;
 	bool done = (uint64_t)gregs[REG_RIP] != step->run || change;
 
@@ -264,15 +265,21 @@ bool nvs_step_finish(const struct nvs_step *step, greg_t *gregs)
 	gregs[step->greg] = step->before[step->greg] + change;
 	if (step->relocated)
 		gregs[REG_RIP] = done ? step->next : (uint64_t)step->before[REG_RIP];
-	if (!step->had_tf)
-		gregs[REG_EFL] &= ~TRAP_FLAG;
+	if (!step->program_steps)
+		gregs[REG_EFL] &= ~NVS_TRAP_FLAG;
 	return done;
 }
 
-void nvs_step_rewind(const struct nvs_step *step, greg_t *gregs)
+void nvs_step_rewind(const struct nvs_step *step, mcontext_t *m)
 {
+	greg_t *gregs = m->gregs;
 	unsigned i;
 
 	for (i = 0; i < NVS_STEP_GREGS; i++)
 		gregs[i] = step->before[i];
+}
+
+bool nvs_step_is_at(const struct nvs_step *step, uintptr_t pc)
+{
+	return pc >= step->run && pc <= step->run_end;
 }

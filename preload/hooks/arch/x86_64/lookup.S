@@ -3,7 +3,7 @@
  * The exported dlsym, dlvsym and dlopen. The real function identifies its caller by the return
  * address, so it is reached by a jump, with the stack unchanged.
  */
-#include "preload/api/intercept/lookup.h"
+#include "preload/api/arch/x86_64/lookup.h"
 
 	.text
 

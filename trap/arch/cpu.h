@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What differs between processors in single instructions and in numbers. A processor defines it in
+ * cpu_arch.h of its own folder, which the build selects (ARCH). Everything is inline and may be
+ * used in the trap.
+ */
+#ifndef NVSNOOP_TRAP_ARCH_CPU_H
+#define NVSNOOP_TRAP_ARCH_CPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- system calls ---- */
+
+/* Returns the result or -errno. Leaves errno unchanged. */
+static inline long nvs_syscall(long number, long a, long b, long c, long d, long e, long f);
+/* The same, with a stack pointer that is on no stack while the kernel runs; for sigaltstack(). */
+static inline long nvs_syscall_off_stack(long number, long a, long b);
+
+/* ---- memory order, in addition to that of C11 ---- */
+
+/* Makes all stores before it, also those to write-combined memory, visible to the GPU before any
+ * store after it. */
+static inline void nvs_fence_device(void);
+/* Orders loads before it before loads after it, for loads that are not C11 atomics: those of
+ * another processor's instructions or of memory read through the kernel. */
+static inline void nvs_fence_loads(void);
+/* Adds N to *COUNTER, which no other thread writes, in one instruction: a signal handler of this
+ * thread cannot tear it. */
+static inline void nvs_add_local(uint64_t *counter, uint64_t n);
+
+/* ---- time ---- */
+
+/* A counter that runs at one rate on all cores, if nvs_ticks_invariant() returns true and the
+ * kernel's clock source is NVS_TICKS_SOURCE. Not read before earlier loads. */
+static inline uint64_t nvs_ticks(void);
+static inline bool nvs_ticks_invariant(void);
+
+/* ---- hints ---- */
+
+/* Call it in a loop that waits for another thread. */
+static inline void nvs_pause(void);
+/* Prefetch the cache line at AT; an address that is not mapped does no harm. */
+static inline void nvs_warm_write(const void *at);
+static inline void nvs_warm_read(const void *at);
+
+/* ---- numbers ---- */
+
+/* Bytes of a page of memory. */
+static inline size_t nvs_page_bytes(void);
+
+/*
+ * NVS_TICKS_SOURCE    the clock source whose rate that of nvs_ticks() is, as sysfs has it
+ * NVS_ARG_REGS        arguments of a C function that are in registers
+ * NVS_MACHINE         e_machine of an ELF file
+ * NVS_RELOC_SLOT      relocation types: a slot of the procedure linkage table,
+ * NVS_RELOC_GLOBAL    a slot for a symbol's address,
+ * NVS_RELOC_ADDRESS   a symbol's address plus an addend
+ * NVS_DW_FP           DWARF register numbers: frame pointer,
+ * NVS_DW_SP           stack pointer,
+ * NVS_DW_RA           return address
+ * NVS_RA_IN_REGISTER  true: a call leaves its return address in a register, not on the stack
+ */
+#include "cpu_arch.h"
+
+#endif

@@ -34,10 +34,10 @@ static inline bool nvs_context_steps(const mcontext_t *m)
 	return false;
 }
 
-/* Removes the signature of a signed return address (PAC); a no-op on processors without it. */
-static inline uintptr_t nvs_strip_return(uintptr_t lr)
+/* A no-op on processors that do not sign. */
+static inline uintptr_t nvs_strip_return(uintptr_t address)
 {
-	register uintptr_t x30 __asm__("x30") = lr;
+	register uintptr_t x30 __asm__("x30") = address;
 
 	__asm__("hint #7 /* xpaclri */" : "+r"(x30));
 	return x30;

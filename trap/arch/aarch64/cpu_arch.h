@@ -3,8 +3,6 @@
 #ifndef NVSNOOP_TRAP_ARCH_AARCH64_CPU_ARCH_H
 #define NVSNOOP_TRAP_ARCH_AARCH64_CPU_ARCH_H
 
-#include <unistd.h>
-
 #define NVS_TICKS_SOURCE "arch_sys_counter"
 #define NVS_ARG_REGS 8
 #define NVS_MACHINE 183 /* EM_AARCH64 */
@@ -98,9 +96,12 @@ static inline void nvs_warm_read(const void *at)
 }
 
 /* Kernels have pages of 4 or 64 KiB. */
+extern size_t nvs_page_size; /* 0: not asked for yet */
+size_t nvs_page_ask(void);
+
 static inline size_t nvs_page_bytes(void)
 {
-	return (size_t)sysconf(_SC_PAGESIZE);
+	return nvs_page_size ? nvs_page_size : nvs_page_ask();
 }
 
 #endif

@@ -26,7 +26,7 @@ static void sync_slot(const uint8_t *write, uintptr_t run)
 }
 
 /* Returns a register that differs from all that the instruction may name. */
-static unsigned free_register(uint32_t word)
+static unsigned spare_register(uint32_t word)
 {
 	unsigned reg = 0;
 
@@ -46,7 +46,7 @@ int nvs_step_prepare(struct nvs_step *step, const struct nvs_insn *insn, const u
 	*step = (struct nvs_step){
 		.width = (uint16_t)(insn->width << insn->pair),
 		.base = insn->base,
-		.free = (uint8_t)free_register(insn->word),
+		.spare = (uint8_t)spare_register(insn->word),
 		.run = slot_run,
 		.sp = m->sp,
 		.pc = m->pc,
@@ -54,24 +54,24 @@ int nvs_step_prepare(struct nvs_step *step, const struct nvs_insn *insn, const u
 	};
 	for (unsigned i = 0; i < 31; i++)
 		step->before[i] = m->regs[i];
-	code[0] = (code[0] & ~BASE_FIELD) | (uint32_t)step->free << 5;
+	code[0] = (code[0] & ~BASE_FIELD) | (uint32_t)step->spare << 5;
 	__builtin_memcpy(slot_write, code, sizeof(code));
 	sync_slot(slot_write, slot_run);
 	step->moved = (insn->base == SP ? m->sp : m->regs[insn->base]) + (uint64_t)delta;
-	m->regs[step->free] = step->moved;
+	m->regs[step->spare] = step->moved;
 	m->pc = slot_run;
 	return 0;
 }
 
 bool nvs_step_finish(const struct nvs_step *step, mcontext_t *m)
 {
-	uint64_t change = m->regs[step->free] - step->moved;
+	uint64_t change = m->regs[step->spare] - step->moved;
 
 	if (m->pc != step->run + 4) {
 		nvs_step_rewind(step, m);
 		return false;
 	}
-	m->regs[step->free] = step->before[step->free];
+	m->regs[step->spare] = step->before[step->spare];
 	if (step->base == SP)
 		m->sp += change;
 	else if (change)

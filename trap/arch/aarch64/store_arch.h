@@ -38,13 +38,13 @@ struct nvs_store {
 	bool release;
 };
 
-/* A copy of the instruction runs in the slot, with a breakpoint after it and a free register in
+/* A copy of the instruction runs in the slot, with a breakpoint after it and a spare register in
  * place of its base. */
 struct nvs_step {
 	uint16_t width;
 	bool program_steps;
-	uint8_t base, free; /* registers; base 31: SP */
-	uint64_t moved; /* value of the free register before the copy runs */
+	uint8_t base, spare; /* registers; base 31: SP */
+	uint64_t moved; /* value of the spare register before the copy runs */
 	uint64_t run; /* address of the copy */
 	uint64_t before[31], sp, pc, pstate;
 };

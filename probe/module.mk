@@ -5,7 +5,7 @@ PROBE_SRC = $(wildcard probe/*.c probe/*/*.c probe/bench/*/*.c submit/*.c)
 PROBE_OBJ = $(PROBE_SRC:%.c=$(BUILD)/%.o)
 PROBE_CFLAGS = $(TOOL_CFLAGS) -fvisibility=hidden
 PROBE_LD     = $(LDFLAGS) -rdynamic -Wl,--exclude-libs,ALL
-PROBE_FOLLOW = $(BUILD)/preload/rm/abi_table.o $(patsubst %.c,$(BUILD)/%.o,$(wildcard preload/rm/*.c) $(wildcard preload/base/*.c) preload/hooks/device.c)
+PROBE_FOLLOW = $(BUILD)/preload/rm/abi_table.o $(patsubst %.c,$(BUILD)/%.o,$(wildcard preload/rm/*.c preload/rm/arch/$(ARCH)/*.c) $(wildcard preload/base/*.c) preload/hooks/device.c)
 # The assembler of --dump's text, which the reader library does not have.
 ASSEMBLE_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard decode/assemble/*.c))
 

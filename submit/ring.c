@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Submits to a GPFIFO: entries, GP_PUT, doorbell; the GPU sees each store before the next one. */
+#include "trap/arch/cpu.h"
 #include "submit/ring.h"
 #include <errno.h>
 #include <time.h>
@@ -103,7 +104,7 @@ int nvs_ring_submit(struct nvs_ring *r, const struct nvs_ring_segment *pieces, u
 	err = wait_for_room(r, count);
 	if (err)
 		return err;
-	__builtin_ia32_sfence();
+	nvs_fence_device();
 	for (uint32_t i = 0; i < n; i++) {
 		if (base_of(pieces[i].address) != base)
 			put_entry(r, extended_base(pieces[i].address));
@@ -112,10 +113,10 @@ int nvs_ring_submit(struct nvs_ring *r, const struct nvs_ring_segment *pieces, u
 	}
 	if (base)
 		put_entry(r, extended_base(0));
-	__builtin_ia32_sfence();
+	nvs_fence_device();
 	r->userd[USERD_GP_PUT] = r->put;
-	__builtin_ia32_sfence();
+	nvs_fence_device();
 	*r->doorbell = r->token;
-	__builtin_ia32_sfence();
+	nvs_fence_device();
 	return 0;
 }

@@ -54,7 +54,7 @@ struct nvs_trap_options {
 	bool paused; /* nothing is recorded until nvs_trap_record() allows it */
 	bool backtrace;
 	bool drop; /* a full buffer drops the record at once instead of waiting */
-	bool use_tsc; /* clock: TSC ticks, else nanoseconds of CLOCK_MONOTONIC */
+	bool use_ticks; /* clock: nvs_ticks(), else nanoseconds of CLOCK_MONOTONIC */
 };
 
 /* Called once in a process, before the first doorbell is armed: stores the options, creates the

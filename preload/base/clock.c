@@ -1,31 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* The session's clock: which hardware clock it is, and how it is related to the system's clocks. */
-#include <cpuid.h>
 #include <string.h>
 #include <time.h>
 #include "preload/base/clock.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
 
-static bool tsc_invariant(void)
-{
-	unsigned a, b, c, d;
-
-	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
-}
-
-static bool tsc_is_clock_source(void)
+static bool are_clock_source(void)
 {
 	static const char path[] =
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
-	char source[16];
+	char source[24];
 
-	return nvs_sys_read_file(path, source, sizeof(source)) && !strcmp(source, "tsc\n");
+	return nvs_sys_read_file(path, source, sizeof(source)) &&
+	       !strcmp(source, NVS_TICKS_SOURCE "\n");
 }
 
-bool nvs_clock_tsc_usable(void)
+bool nvs_clock_ticks_usable(void)
 {
-	return tsc_invariant() && tsc_is_clock_source();
+	return nvs_ticks_invariant() && are_clock_source();
 }
 
 uint64_t nvs_clock_mono_ns(void)

@@ -10,9 +10,9 @@ struct nvs_clock_sample {
 	uint64_t ticks, mono_ns, real_ns;
 };
 
-/* Returns true if the TSC runs at one rate on all cores: the CPU reports it as invariant and the
- * kernel uses it as its clock source. */
-bool nvs_clock_tsc_usable(void);
+/* Returns true if nvs_ticks() runs at one rate on all cores: the processor says so and the kernel
+ * uses the counter as its clock source. */
+bool nvs_clock_ticks_usable(void);
 /* Reads the three clocks as close together as possible. Requires nvs_trap_init(). */
 struct nvs_clock_sample nvs_clock_read(void);
 uint64_t nvs_clock_mono_ns(void);

@@ -26,7 +26,6 @@ RAW(int, openat, (int dir, const char *path, int flags, ...), openat, dir, path,
     NVS_VARIABLE_ARGUMENT(flags))
 RAW(int, close, (int fd), close, fd)
 RAW(int, dup, (int fd), dup, fd)
-RAW(int, dup2, (int old, int new), dup2, old, new)
 RAW(int, dup3, (int old, int new, int flags), dup3, old, new, flags)
 RAW(int, fcntl, (int fd, int cmd, ...), fcntl, fd, cmd, NVS_VARIABLE_ARGUMENT(cmd))
 RAW(int, ioctl, (int fd, unsigned long request, ...), ioctl, fd, request,
@@ -39,6 +38,14 @@ RAW(void *, mremap, (void *old, size_t old_size, size_t size, int flags, ...), m
 RAW(int, mprotect, (void *at, size_t size, int prot), mprotect, at, size, prot)
 RAW(int, fstat, (int fd, struct stat *st), fstat, fd, st)
 RAW(int, pipe2, (int *fds, int flags), pipe2, fds, flags)
+
+/* dup3() rejects two equal descriptors; dup2() returns the one, if it is open. */
+static int raw_dup2(int old, int new)
+{
+	if (old != new)
+		return raw_dup3(old, new, 0);
+	return syscall(SYS_fcntl, old, F_GETFD) < 0 ? -1 : new;
+}
 
 static int raw_sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {

@@ -17,7 +17,7 @@ int nvs_fd_move_high(int fd)
 	struct rlimit limit;
 	long top = HIGH_FD, high;
 
-	if (!nvs_syscall(SYS_getrlimit, RLIMIT_NOFILE, (long)&limit, 0, 0, 0, 0) &&
+	if (!nvs_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit, 0, 0) &&
 	    limit.rlim_cur < HIGH_FD)
 		top = (long)limit.rlim_cur;
 	high = top > 128 ? nvs_sys_fcntl(fd, F_DUPFD_CLOEXEC, top - 32) : -EMFILE;

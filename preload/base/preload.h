@@ -104,7 +104,7 @@ struct nvs_options {
 	char runtime_dir[2048]; /* XDG_RUNTIME_DIR, or "" */
 	struct nvs_rank rank;
 	uint64_t start_ns; /* start of a delay, CLOCK_MONOTONIC */
-	uint64_t loaded_ns, loaded_tsc; /* CLOCK_MONOTONIC and TSC, read together */
+	uint64_t loaded_ns, loaded_ticks; /* CLOCK_MONOTONIC and nvs_ticks(), read together */
 	uint64_t stderr_dev, stderr_ino; /* of descriptor 2; 0: it was closed */
 	uint64_t root_dev, root_ino; /* of "/" */
 	bool disabled; /* the library does nothing: a set-user-ID program, or see refused */

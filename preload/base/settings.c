@@ -86,7 +86,7 @@ static void read_start(struct nvs_options *o)
 	const char *start = getenv(NVS_ENV_START);
 
 	o->start_ns = o->loaded_ns = nvs_read_clock(CLOCK_MONOTONIC);
-	o->loaded_tsc = __builtin_ia32_rdtsc();
+	o->loaded_ticks = nvs_ticks();
 	if (start && strtoull(start, NULL, 10) && strtoull(start, NULL, 10) < o->start_ns)
 		o->start_ns = strtoull(start, NULL, 10);
 }

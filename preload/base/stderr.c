@@ -22,9 +22,11 @@ static bool is_as_loaded(struct stat *st)
 static bool is_ready(void)
 {
 	struct pollfd fd = {.fd = STDERR, .events = POLLOUT};
+	struct timespec now = {0};
 
 	return nvs_session_is_confined() ||
-	       (nvs_syscall(SYS_poll, (long)&fd, 1, 0, 0, 0, 0) == 1 && fd.revents & POLLOUT);
+	       (nvs_syscall(SYS_ppoll, (long)&fd, 1, (long)&now, 0, 0, 0) == 1 &&
+		fd.revents & POLLOUT);
 }
 
 /* A pipe that is ready takes PIPE_BUF bytes without blocking. */

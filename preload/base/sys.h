@@ -68,7 +68,18 @@ static inline int nvs_sys_fstat(int fd, struct stat *st)
 
 static inline int nvs_sys_lstat(const char *path, struct stat *st)
 {
-	return nvs_syscall(SYS_lstat, (long)path, (long)st, 0, 0, 0, 0);
+	return nvs_syscall(SYS_newfstatat, AT_FDCWD, (long)path, (long)st, AT_SYMLINK_NOFOLLOW, 0,
+			   0);
+}
+
+static inline int nvs_sys_stat(const char *path, struct stat *st)
+{
+	return nvs_syscall(SYS_newfstatat, AT_FDCWD, (long)path, (long)st, 0, 0, 0);
+}
+
+static inline int nvs_sys_mkdir(const char *path, unsigned mode)
+{
+	return nvs_syscall(SYS_mkdirat, AT_FDCWD, (long)path, mode, 0, 0, 0);
 }
 
 static inline int nvs_sys_fcntl(int fd, int command, long arg)
@@ -88,7 +99,7 @@ static inline int nvs_sys_flock(int fd, int operation)
 
 static inline int nvs_sys_unlink(const char *path)
 {
-	return nvs_syscall(SYS_unlink, (long)path, 0, 0, 0, 0, 0);
+	return nvs_syscall(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
 }
 
 /* FLAGS as for renameat2(). A kernel or file system without that call replaces the target. */
@@ -99,14 +110,14 @@ static inline int nvs_sys_rename(const char *from, const char *to, unsigned flag
 			: -EINVAL;
 
 	return err == -EINVAL || err == -ENOSYS
-		       ? nvs_syscall(SYS_rename, (long)from, (long)to, 0, 0, 0, 0)
+		       ? nvs_syscall(SYS_renameat, AT_FDCWD, (long)from, AT_FDCWD, (long)to, 0, 0)
 		       : err;
 }
 
 /* Reads a link as text, "" if it cannot be read. */
 static inline void nvs_sys_readlink(const char *path, char *out, size_t size)
 {
-	long n = nvs_syscall(SYS_readlink, (long)path, (long)out, size - 1, 0, 0, 0);
+	long n = nvs_syscall(SYS_readlinkat, AT_FDCWD, (long)path, (long)out, size - 1, 0, 0);
 
 	out[n > 0 ? n : 0] = '\0';
 }

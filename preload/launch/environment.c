@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "preload/launch/launch.h"
 #include "preload/base/options.h"
+#include "trap/arch/cpu.h"
 
 #define LIBRARY "libnvsnoop.so"
 #define NVTX "NVTX_INJECTION64_PATH"
@@ -44,7 +45,7 @@ void nvs_launch_directory(char *folder, size_t size)
 int nvs_launch_find_library(char *path, size_t size)
 {
 	static const char *const places[] = {"%s/" LIBRARY, "%s/../lib/nvsnoop/" LIBRARY,
-					     "%s/../lib/x86_64-linux-gnu/nvsnoop/" LIBRARY,
+					     "%s/../lib/" NVS_MULTIARCH "/nvsnoop/" LIBRARY,
 					     NVS_LIBDIR "/" LIBRARY};
 	char self[PATH_MAX], tried[PATH_MAX];
 

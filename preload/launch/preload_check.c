@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "preload/launch/launch.h"
+#include "trap/arch/cpu.h"
 
 int nvs_launch_open_program(const char *program)
 {
@@ -92,8 +93,8 @@ static const char *find_reason(int fd)
 
 	if (fstat(fd, &st) || !read_head(fd, &head))
 		return NULL;
-	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
-		return "is not an x86-64 program";
+	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != NVS_MACHINE)
+		return "is not an " NVS_MACHINE_NAME " program";
 	if (st.st_mode & (S_ISUID | S_ISGID) && geteuid() != 0)
 		return "is a set-user-ID program, which ignores LD_PRELOAD";
 	if (!find_loader(fd, &head, &segment))

@@ -51,7 +51,7 @@ static bool find_other(char *path)
 		return true;
 	nvs_sys4(SYS_getrandom, &number, sizeof(number), 0, 0);
 	snprintf(path + other.length, PATH_MAX / 2 - other.length, ".%08x", number);
-	nvs_sys4(SYS_mkdir, path, 0700, 0, 0);
+	nvs_sys_mkdir(path, 0700);
 	return is_ours(path);
 }
 
@@ -65,7 +65,7 @@ bool nvs_live_find_directory(char *out)
 	if (is_ours(out))
 		return true;
 	snprintf(out, PATH_MAX / 2, "/tmp/nvsnoop-%u", (unsigned)geteuid());
-	if (nvs_sys4(SYS_mkdir, out, 0700, 0, 0) != -EEXIST || is_ours(out))
+	if (nvs_sys_mkdir(out, 0700) != -EEXIST || is_ours(out))
 		return is_ours(out);
 	return find_other(out);
 }

@@ -225,7 +225,8 @@ static void set_clock(struct nvs_live_page *p)
 	/* At exit the library's thread may still be doing this. */
 	if (atomic_exchange(&p->setting_clock, 1))
 		return;
-	if (nvs_process->options.use_tsc && now.ticks > p->first_ticks && now.mono_ns > p->first_ns)
+	if (nvs_process->options.use_ticks && now.ticks > p->first_ticks &&
+	    now.mono_ns > p->first_ns)
 		mult = (uint64_t)(((unsigned __int128)(now.mono_ns - p->first_ns) << 32) /
 				  (now.ticks - p->first_ticks));
 	atomic_store_explicit(&p->mult, mult, memory_order_relaxed);
@@ -276,7 +277,7 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 			head->tables[layout[i].which].used = 1; /* row 0: other */
 	head->tables[NVS_LIVE_MEMORY].used = head->tables[NVS_LIVE_MEMORY].rows;
 	p->first_ns = o->loaded_ns;
-	p->first_ticks = o->loaded_tsc;
+	p->first_ticks = o->loaded_ticks;
 	set_clock(p);
 	head->begun = head->clock.real_ns;
 }
@@ -310,8 +311,7 @@ static uint64_t own_namespace(void)
 {
 	struct stat st;
 
-	return nvs_syscall(SYS_stat, (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0, 0) ? 0
-										       : st.st_ino;
+	return nvs_sys_stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
 int nvs_live_create(const struct nvs_live_identity *facts, char *folder)

@@ -6,8 +6,7 @@
 #include <sys/uio.h>
 #include "preload/modules/elf.h"
 #include "preload/base/sys.h"
-
-#define PAGE 4096ul
+#include "trap/arch/cpu.h"
 
 /* Returns 0 if DYNAMIC has no such entry. */
 static uint64_t find_value(const ElfW(Dyn) * dynamic, ElfW(Sxword) tag)
@@ -200,18 +199,18 @@ const char *nvs_elf_version(const struct nvs_loaded_elf *elf, uint32_t symbol)
 
 static bool populate_page(uintptr_t page)
 {
-	return nvs_syscall(SYS_madvise, page, PAGE, MADV_POPULATE_WRITE, 0, 0, 0) == 0;
+	return nvs_syscall(SYS_madvise, page, nvs_page_bytes(), MADV_POPULATE_WRITE, 0, 0, 0) == 0;
 }
 
 /* Returns true if the page with DYNAMIC is writable, without changing a byte or opening a file. */
 static bool probe_writable(uintptr_t dynamic)
 {
-	static uint64_t own[2 * PAGE / 8];
+	static uint64_t own[2 * NVS_PAGE_MAX / 8];
 	uint64_t tag = *(const uint64_t *)dynamic;
 	struct iovec here = {&tag, sizeof(tag)}, there = {(void *)dynamic, sizeof(tag)};
 
-	if (populate_page(((uintptr_t)own + PAGE - 1) & ~(PAGE - 1)))
-		return populate_page(dynamic & ~(PAGE - 1));
+	if (populate_page(nvs_page_of((uintptr_t)own + nvs_page_bytes() - 1)))
+		return populate_page(nvs_page_of(dynamic));
 	/* Writes the first tag of the dynamic section, which never changes, over itself. If the
 	 * call is not allowed, the result is false: relocated. */
 	return nvs_syscall(SYS_process_vm_writev, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1,
@@ -255,8 +254,8 @@ static bool is_in_relro(const struct dl_phdr_info *info, uintptr_t address)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t start = (info->dlpi_addr + ph->p_vaddr) & ~(PAGE - 1);
-		uintptr_t end = (info->dlpi_addr + ph->p_vaddr + ph->p_memsz) & ~(PAGE - 1);
+		uintptr_t start = nvs_page_of(info->dlpi_addr + ph->p_vaddr);
+		uintptr_t end = nvs_page_of(info->dlpi_addr + ph->p_vaddr + ph->p_memsz);
 
 		if (ph->p_type == PT_GNU_RELRO && address >= start && address < end)
 			return true;
@@ -289,15 +288,15 @@ static bool read_slot(const struct nvs_elf_loaded *o, const ElfW(Rela) * r,
 	uint32_t type = ELF64_R_TYPE(r->r_info);
 	uintptr_t base = o->info->dlpi_addr, value;
 
-	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
-	     (type != R_X86_64_64 || r->r_addend)) ||
+	if ((type != NVS_RELOC_SLOT && type != NVS_RELOC_GLOBAL &&
+	     (type != NVS_RELOC_ADDRESS || r->r_addend)) ||
 	    ELF64_R_SYM(r->r_info) >= o->elf.count || sym->st_shndx != SHN_UNDEF)
 		return false;
 	slot->name = o->elf.strings + sym->st_name;
 	slot->symbol = (uint32_t)ELF64_R_SYM(r->r_info);
 	slot->at = base + r->r_offset;
 	slot->value = value = __atomic_load_n((uintptr_t *)slot->at, __ATOMIC_ACQUIRE);
-	slot->lazy = type == R_X86_64_JUMP_SLOT && value - o->start < o->end - o->start;
+	slot->lazy = type == NVS_RELOC_SLOT && value - o->start < o->end - o->start;
 	slot->unset = (!value && ELF64_ST_BIND(sym->st_info) != STB_WEAK) ||
 		      (base && value && value < o->end - base);
 	return true;
@@ -323,7 +322,8 @@ bool nvs_elf_loaded_slots(const struct nvs_elf_loaded *o,
 
 void nvs_elf_store_slot(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value)
 {
-	uintptr_t page = slot & ~(PAGE - 1);
+	uintptr_t page = nvs_page_of(slot);
+	size_t size = nvs_page_bytes();
 	uint64_t saved;
 
 	if (!is_in_relro(info, slot)) {
@@ -331,9 +331,9 @@ void nvs_elf_store_slot(const struct dl_phdr_info *info, uintptr_t slot, uintptr
 		return;
 	}
 	saved = begin_change();
-	if (!nvs_syscall(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0)) {
+	if (!nvs_syscall(SYS_mprotect, page, size, PROT_READ | PROT_WRITE, 0, 0, 0)) {
 		__atomic_store_n((uintptr_t *)slot, value, __ATOMIC_RELEASE);
-		nvs_syscall(SYS_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
+		nvs_syscall(SYS_mprotect, page, size, PROT_READ, 0, 0, 0);
 	}
 	end_change(saved);
 }

@@ -10,6 +10,7 @@
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "preload/modules/elf.h"
+#include "trap/arch/cpu.h"
 #include "preload/modules/modules.h"
 
 #define CACHE ((size_t)128 << 10) /* it works without mappings of at least this size */
@@ -82,12 +83,12 @@ static ssize_t read_from(int fd, void *data, size_t size)
  * sandbox may not allow mincore(). Pages that are not resident can be read as well. */
 static int are_pages(void *start, size_t size, unsigned char *resident)
 {
-	for (size_t at = 0; at < size; at += 4096) {
+	for (size_t at = 0, i = 0; at < size; at += nvs_page_bytes()) {
 		if (nvs_sys_sigmask(-1, (void *)((uintptr_t)start + at), NULL) == -EFAULT) {
 			errno = ENOMEM;
 			return -1;
 		}
-		resident[at / 4096] = 1;
+		resident[i++] = 1;
 	}
 	return 0;
 }
@@ -127,7 +128,7 @@ static bool replace_slot(const struct dl_phdr_info *info, const struct nvs_loade
 			const ElfW(Rela) *r = &tables[t][i];
 			uint32_t symbol = ELF64_R_SYM(r->r_info), type = ELF64_R_TYPE(r->r_info);
 
-			if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) ||
+			if ((type != NVS_RELOC_SLOT && type != NVS_RELOC_GLOBAL) ||
 			    symbol >= elf->count ||
 			    strcmp(elf->strings + ((const ElfW(Sym) *)elf->symbols)[symbol].st_name,
 				   name))

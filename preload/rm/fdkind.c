@@ -45,7 +45,7 @@ static int find_uvm_major(void)
 
 	if (known)
 		return known;
-	if (!syscall(SYS_stat, "/dev/nvidia-uvm", &st) && S_ISCHR(st.st_mode))
+	if (!nvs_sys_stat("/dev/nvidia-uvm", &st) && S_ISCHR(st.st_mode))
 		known = (int)major(st.st_rdev);
 	else
 		known = major_from_proc();

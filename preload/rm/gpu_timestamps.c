@@ -13,7 +13,6 @@
 #include "trap/copy/gpfifo_timing.h"
 #include "trap/low/guard.h"
 
-#define PAGE 4096u
 #define DOORBELL 0x90
 #define USERMODE_TIME 0x80
 #define CHUNKS (NVS_TIMING_POOL_BYTES / NVS_TIMING_BYTES)
@@ -77,7 +76,7 @@ void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 
 	/* When another channel gets a USERD in this page, the shadow would have to be given back,
 	 * which can take as long as the GPU's work. */
-	c->userd_shared = c->userd_offset % PAGE != 0;
+	c->userd_shared = nvs_page_offset(c->userd_offset) != 0;
 	/* Without GP_GET nothing tells when the ring has room for more entries. */
 	t = kind && !c->userd_shared && nvs_class_has_get(c->object->object_class)
 		    ? nvs_alloc(nvs_gpfifo_timing_size(c->entries))

@@ -127,7 +127,7 @@ int nvs_maps_munmap(void *address, size_t size)
 	int ret, err;
 
 	/* The kernel refuses such a call. */
-	if ((start & 4095) || end <= start)
+	if (nvs_page_offset(start) || end <= start)
 		return nvs_next()->munmap(address, size);
 	call = removal_begins(start, end);
 	ret = nvs_next()->munmap(address, size);
@@ -150,7 +150,7 @@ int nvs_maps_mprotect(void *address, size_t size, int prot)
 	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size), call;
 	int ret, err;
 
-	if ((start & 4095) || end <= start)
+	if (nvs_page_offset(start) || end <= start)
 		return nvs_next()->mprotect(address, size, prot);
 	nvs_shadow_prepare(start, end);
 	NVS_RM_LOCK_SCOPE();

@@ -102,7 +102,7 @@ static void split_at(uint64_t address)
 {
 	struct nvs_cpu_map *m;
 
-	if (address & 4095)
+	if (nvs_page_offset(address))
 		return;
 again:
 	NVS_SPANS_EACH(&nvs_rm()->cpu, m, address, address + 1)
@@ -224,7 +224,7 @@ static struct nvs_cpu_map describe_rm(struct nvs_rm_map *from, const void *p, si
 		.object_class = o->object_class,
 		.gpu = o->gpu,
 		.prot = prot,
-		.offset = (int64_t)from->offset - (int64_t)(from->linear & 4095) + offset,
+		.offset = (int64_t)from->offset - (int64_t)nvs_page_offset(from->linear) + offset,
 		.entity = o->entity,
 		.from = from,
 	};
@@ -399,14 +399,14 @@ again:
 void nvs_maps_add_pinned(struct nvs_driver_object *o, uint64_t address, uint64_t size)
 {
 	struct nvs_cpu_map map = {
-		.at = {address & ~4095ull, nvs_page_up(address + size)},
+		.at = {nvs_page_of(address), nvs_page_up(address + size)},
 		.kind = NVS_MAP_PINNED,
 		.client = o->key.client,
 		.handle = o->key.handle,
 		.object_class = o->object_class,
 		.gpu = NVS_NONE,
 		.prot = PROT_READ | PROT_WRITE,
-		.offset = -(int64_t)(address & 4095),
+		.offset = -(int64_t)nvs_page_offset(address),
 		.entity = o->entity,
 	};
 	struct nvs_cpu_map *m;

@@ -35,11 +35,13 @@ static void read_params(struct nvs_driver_object *o)
  * shorter than LENGTH. Returns the number of bytes. */
 static uint32_t copy_params(uint8_t *to, const uint8_t *from, uint32_t length)
 {
-	uint32_t to_page_end = 4096 - ((uintptr_t)from & 4095);
+	uint64_t to_page_end = nvs_page_bytes() - nvs_page_offset((uintptr_t)from);
 
 	if (nvs_copy_program(to, from, length))
 		return length;
-	return to_page_end < length && nvs_copy_program(to, from, to_page_end) ? to_page_end : 0;
+	return to_page_end < length && nvs_copy_program(to, from, to_page_end)
+		       ? (uint32_t)to_page_end
+		       : 0;
 }
 
 static bool init_object(struct nvs_driver_object *o, const void *params, uint32_t length,

@@ -10,6 +10,7 @@
 #include "preload/rm/abi.h"
 #include "preload/rm/nvrm.h"
 #include "preload/base/preload.h"
+#include "trap/arch/cpu.h"
 
 #define HASH_NONFATAL_OOM 1
 #define uthash_malloc(bytes) nvs_alloc(bytes)
@@ -19,6 +20,10 @@
 
 #define NVS_MAX_GPUS 64
 #define NVS_MAX_UNKNOWN 64
+
+/* Copies BYTES bytes, a multiple of 16, from device memory, which may be write-combined, to memory
+ * with that alignment. arch/ */
+void nvs_copy_device(void *to, uintptr_t from, size_t bytes);
 
 /* ---- spans.c: sorted arrays of address ranges ---- */
 struct nvs_address_span {
@@ -190,7 +195,11 @@ int nvs_maps_protect(uint64_t start, uint64_t end, int prot, uint64_t call);
 void nvs_maps_finish_protect(uint64_t start, uint64_t end, int prot, uint64_t call);
 static inline uint64_t nvs_page_up(uint64_t v)
 {
-	return (v + 4095) & ~4095ull;
+	return (v + nvs_page_bytes() - 1) & ~(uint64_t)(nvs_page_bytes() - 1);
+}
+static inline uint64_t nvs_page_offset(uint64_t v)
+{
+	return v & (nvs_page_bytes() - 1);
 }
 /* Enters user memory that was pinned under class 0071. */
 void nvs_maps_add_pinned(struct nvs_driver_object *object, uint64_t address, uint64_t size);

@@ -219,6 +219,7 @@ bool nvs_copy_program(void *to, const void *from, size_t bytes)
 	/* The bytes are on at most two pages. Another thread may unmap them after the check, so the
 	 * copy is guarded. */
 	return nvs_sys_readable(from) &&
-	       (!(((uintptr_t)from ^ ((uintptr_t)last + 7)) & ~4095ul) || nvs_sys_readable(last)) &&
+	       (nvs_page_of((uintptr_t)from) == nvs_page_of((uintptr_t)last + 7) ||
+		nvs_sys_readable(last)) &&
 	       !nvs_copy_guarded(to, from, bytes);
 }

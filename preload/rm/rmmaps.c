@@ -86,7 +86,7 @@ struct nvs_rm_map *nvs_rm_map_find(struct nvs_driver_object *o, uint64_t linear)
 	if (map->linear == linear || (map->updated && map->updated == linear))
 		return map;
 	DL_FOREACH(o->entity->cpu, m)
-	if (m->from && m->from->object == o && m->at.start == (linear & ~4095ull))
+	if (m->from && m->from->object == o && m->at.start == nvs_page_of(linear))
 		return m->from;
 	return NULL;
 }

@@ -6,9 +6,7 @@
  * reach the GPU through REAL; the pages of SPARE return to the program when the channel is freed.
  * Both exchanges are one mremap, so there is never a hole for another mapping to land in.
  */
-#include <emmintrin.h>
 #include <errno.h>
-#include <smmintrin.h>
 #include <string.h>
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
@@ -18,7 +16,6 @@
 #include "trap/copy/shadow.h"
 #include "trap/copy/gpfifo_timing.h"
 
-#define PAGE 4096ull
 /* Objects that hold rings are small; larger ones get no extra mappings. */
 #define LARGEST (64ull << 20)
 #define LOOK_EVERY 10 /* refreshes of an idle channel */
@@ -339,24 +336,6 @@ void nvs_shadow_prepare(uint64_t start, uint64_t end)
 
 /* ---- creating a shadow ---- */
 
-/* Streaming loads read write-combined memory 64 bytes at a time. */
-__attribute__((target("sse4.1"))) static void copy_streaming(void *to, const void *from,
-							     size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i += 16)
-		_mm_store_si128((__m128i *)((char *)to + i),
-				_mm_stream_load_si128((__m128i *)((uintptr_t)from + i)));
-}
-
-static void copy_device(void *to, uintptr_t from, size_t bytes)
-{
-	if (__builtin_cpu_supports("sse4.1"))
-		copy_streaming(to, (const void *)from, bytes);
-	else
-		for (size_t i = 0; i < bytes / 8; i++)
-			((uint64_t *)to)[i] = ((const volatile uint64_t *)from)[i];
-}
-
 static struct nvs_cpu_map *find_map(uint64_t start, uint64_t end)
 {
 	struct nvs_cpu_map *m;
@@ -383,8 +362,8 @@ static bool has_other_channel(const struct nvs_channel_entry *mine, uint64_t sta
 		if (c == mine)
 			continue;
 		if ((ring && ranges_overlap(ring, ring + c->entries * 8ull, start, end)) ||
-		    (put &&
-		     ranges_overlap(put & ~(PAGE - 1), (put & ~(PAGE - 1)) + PAGE, start, end)))
+		    (put && ranges_overlap(nvs_page_of(put), nvs_page_of(put) + nvs_page_bytes(),
+					   start, end)))
 			return true;
 	}
 	return false;
@@ -394,7 +373,8 @@ static bool has_other_channel(const struct nvs_channel_entry *mine, uint64_t sta
 static bool only_userd(const uint8_t *page, size_t userd)
 {
 	return nvs_all_zero(page, userd) &&
-	       nvs_all_zero(page + userd + NVS_USERD_BYTES, PAGE - userd - NVS_USERD_BYTES);
+	       nvs_all_zero(page + userd + NVS_USERD_BYTES,
+			    nvs_page_bytes() - userd - NVS_USERD_BYTES);
 }
 
 /* Replaces [start, start + bytes) by ordinary memory with the same contents. */
@@ -411,8 +391,8 @@ static bool replace_pages(struct nvs_cpu_map *m, uint64_t start, size_t bytes, s
 
 	if (fresh == MAP_FAILED)
 		return false;
-	copy_device(fresh, m->real + off, bytes);
-	if ((userd < PAGE && !only_userd(fresh, userd)) ||
+	nvs_copy_device(fresh, m->real + off, bytes);
+	if ((userd < nvs_page_bytes() && !only_userd(fresh, userd)) ||
 	    nvs_next()->mremap(fresh, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)start) ==
 		    MAP_FAILED) {
 		nvs_next()->munmap(fresh, bytes);
@@ -428,25 +408,26 @@ static bool replace_pages(struct nvs_cpu_map *m, uint64_t start, size_t bytes, s
 void nvs_shadow_create(struct nvs_channel_entry *c)
 {
 	uint64_t ring = (uintptr_t)c->ring, bytes = c->entries * 8ull;
-	uint64_t userd = (uintptr_t)c->put - 4 * NVS_USERD_GP_PUT, page = userd & ~(PAGE - 1);
+	uint64_t userd = (uintptr_t)c->put - 4 * NVS_USERD_GP_PUT, page = nvs_page_of(userd);
+	uint64_t page_end = page + nvs_page_bytes();
 	struct nvs_cpu_map *m = find_map(ring, ring + bytes);
 	struct nvs_shadow *sh;
 
 	if (c->shadow_tried || !c->slot || !is_wanted())
 		return;
 	c->shadow_tried = true;
-	if (!m || find_map(page, page + PAGE) != m || ring % PAGE || bytes % PAGE ||
-	    c->slot->claim || userd + NVS_USERD_BYTES > page + PAGE ||
-	    ranges_overlap(ring, ring + bytes, page, page + PAGE) ||
-	    has_other_channel(c, ring, ring + bytes) || has_other_channel(c, page, page + PAGE))
+	if (!m || find_map(page, page_end) != m || nvs_page_offset(ring) ||
+	    nvs_page_offset(bytes) || c->slot->claim || userd + NVS_USERD_BYTES > page_end ||
+	    ranges_overlap(ring, ring + bytes, page, page_end) ||
+	    has_other_channel(c, ring, ring + bytes) || has_other_channel(c, page, page_end))
 		return;
 	sh = nvs_alloc(sizeof(*sh));
 	if (!sh)
 		return;
 	sh->gpfifo = (volatile uint64_t *)(m->real + (ring - m->at.start));
 	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
-	if (!replace_pages(m, page, PAGE, userd - page, &sh->pieces[1]) ||
-	    !replace_pages(m, ring, bytes, PAGE, &sh->pieces[0])) {
+	if (!replace_pages(m, page, nvs_page_bytes(), userd - page, &sh->pieces[1]) ||
+	    !replace_pages(m, ring, bytes, nvs_page_bytes(), &sh->pieces[0])) {
 		nvs_shadow_remove(sh, true);
 		remember_holes(sh);
 		nvs_free(sh, sizeof(*sh));
@@ -469,14 +450,14 @@ void nvs_shadow_create(struct nvs_channel_entry *c)
  */
 static bool has_foreign_data(struct nvs_channel_entry *c)
 {
-	static uint8_t page[PAGE] __attribute__((aligned(16)));
-	size_t userd = (uintptr_t)c->shadow->userd & (PAGE - 1);
+	static uint8_t page[NVS_PAGE_MAX] __attribute__((aligned(16)));
+	size_t userd = nvs_page_offset((uintptr_t)c->shadow->userd);
 
 	if (!only_userd((const uint8_t *)c->shadow->pieces[1].program, userd))
 		return true;
 	if (c->shadow_idle % LOOK_EVERY != 1)
 		return false;
-	copy_device(page, (uintptr_t)c->shadow->userd - userd, PAGE);
+	nvs_copy_device(page, (uintptr_t)c->shadow->userd - userd, nvs_page_bytes());
 	return !only_userd(page, userd);
 }
 

@@ -149,10 +149,10 @@ static int start_trap(struct nvs_recorder *session)
 		.patch = v->patch && !v->step && !traced,
 		.shadow = v->shadow,
 		.paused = nvs_switch_is_used(),
-		.use_tsc = nvs_clock_tsc_usable(),
+		.use_ticks = nvs_clock_ticks_usable(),
 	};
 
-	session->clock = options.use_tsc ? NVS_CLOCK_TSC : NVS_CLOCK_MONOTONIC;
+	session->clock = options.use_ticks ? NVS_CLOCK_TSC : NVS_CLOCK_MONOTONIC;
 	return nvs_trap_init(&options);
 }
 

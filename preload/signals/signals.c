@@ -17,15 +17,7 @@
  * the stack in use. */
 static void set_altstack(const stack_t *stack)
 {
-	long ret = SYS_sigaltstack;
-
-	__asm__ volatile("mov %%rsp, %%r12\n\t"
-			 "xor %%esp, %%esp\n\t"
-			 "syscall\n\t"
-			 "mov %%r12, %%rsp"
-			 : "+a"(ret)
-			 : "D"(stack), "S"(0)
-			 : "rcx", "r11", "r12", "memory");
+	nvs_syscall_off_stack(SYS_sigaltstack, (long)stack, 0);
 }
 
 static bool contains_address(const stack_t *stack, uintptr_t sp)

@@ -235,7 +235,7 @@ static void add_buffers(int n)
 
 int main(void)
 {
-	struct nvs_trap_options options = {.use_tsc = true};
+	struct nvs_trap_options options = {.use_ticks = true};
 	pthread_t threads[THREADS], publisher, writer;
 	uint64_t counted = 0, lost = 0;
 

@@ -36,6 +36,8 @@ static inline void nvs_add_local(uint64_t *counter, uint64_t n);
  * kernel's clock source is NVS_TICKS_SOURCE. Not read before earlier loads. */
 static inline uint64_t nvs_ticks(void);
 static inline bool nvs_ticks_invariant(void);
+/* About the ticks of a millisecond, at least half as many. */
+static inline uint64_t nvs_ticks_of_ms(void);
 
 /* ---- hints ---- */
 
@@ -47,13 +49,19 @@ static inline void nvs_warm_read(const void *at);
 
 /* ---- numbers ---- */
 
-/* Bytes of a page of memory. */
+/* Bytes of a page of memory: a power of two, at most NVS_PAGE_MAX. */
 static inline size_t nvs_page_bytes(void);
+static inline uintptr_t nvs_page_of(uintptr_t address)
+{
+	return address & ~(uintptr_t)(nvs_page_bytes() - 1);
+}
 
 /*
  * NVS_TICKS_SOURCE    the clock source whose rate that of nvs_ticks() is, as sysfs has it
  * NVS_ARG_REGS        arguments of a C function that are in registers
- * NVS_MACHINE         e_machine of an ELF file
+ * NVS_MACHINE         e_machine of an ELF file,
+ * NVS_MACHINE_NAME    and what such a program is called
+ * NVS_MULTIARCH       Debian's name for folders of its libraries
  * NVS_RELOC_SLOT      relocation types: a slot of the procedure linkage table,
  * NVS_RELOC_GLOBAL    a slot for a symbol's address,
  * NVS_RELOC_ADDRESS   a symbol's address plus an addend

@@ -55,7 +55,7 @@ void nvs_trap_record(int64_t submissions)
 
 uint64_t nvs_clock_now(void)
 {
-	if (nvs_process && nvs_process->options.use_tsc)
+	if (nvs_process && nvs_process->options.use_ticks)
 		return nvs_ticks();
 	return nvs_read_clock(CLOCK_MONOTONIC);
 }

@@ -447,7 +447,7 @@ static void wake_preload(void)
 /* Returns CLAIM, or the program's own PUT if not all of its doorbells are seen. */
 static uint64_t forward_limit(const struct nvs_shadow *sh, uint64_t claim)
 {
-	uintptr_t page = sh->pieces[1].program + ((uintptr_t)sh->userd & 4095);
+	uintptr_t page = sh->pieces[1].program + ((uintptr_t)sh->userd & (nvs_page_bytes() - 1));
 	uint32_t put;
 
 	if (!atomic_load((_Atomic uint32_t *)&sh->timing->unseen) || !sh->pieces[1].bytes)

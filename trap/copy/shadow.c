@@ -133,7 +133,7 @@ static void copy_rest(struct nvs_shadow *sh, uint32_t carried_put)
 {
 	const volatile uint64_t *gpfifo = (const volatile uint64_t *)sh->pieces[0].program;
 	const volatile uint32_t *page = (const volatile uint32_t *)sh->pieces[1].program;
-	volatile uint32_t *real = (volatile uint32_t *)((uintptr_t)sh->userd & ~4095ull);
+	volatile uint32_t *real = (volatile uint32_t *)nvs_page_of((uintptr_t)sh->userd);
 	size_t userd = (size_t)(sh->userd - real), put = userd + NVS_USERD_GP_PUT;
 
 	for (size_t i = 0; i < sh->pieces[0].bytes / sizeof(*gpfifo); i++)
@@ -169,7 +169,8 @@ static uint32_t program_put(const struct nvs_shadow *sh)
 {
 	const volatile uint32_t *page = (const volatile uint32_t *)sh->pieces[1].program;
 
-	return page[((uintptr_t)sh->userd & 4095) / sizeof(*page) + NVS_USERD_GP_PUT];
+	return page[((uintptr_t)sh->userd & (nvs_page_bytes() - 1)) / sizeof(*page) +
+		    NVS_USERD_GP_PUT];
 }
 
 /* Nothing is forwarded meanwhile. */

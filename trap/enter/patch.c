@@ -103,11 +103,6 @@ const struct nvs_patch_site *nvs_patch_site_of(uintptr_t pc)
 	return NULL;
 }
 
-static uintptr_t page_of(uintptr_t address)
-{
-	return address & ~(uintptr_t)(nvs_page_bytes() - 1);
-}
-
 bool nvs_patch_is_on_path(uintptr_t pc)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
@@ -115,7 +110,7 @@ bool nvs_patch_is_on_path(uintptr_t pc)
 
 		if (!is_written(s))
 			continue;
-		if (page_of(pc) == s->trampoline || (s->hop && pc == s->hop) ||
+		if (nvs_page_of(pc) == s->trampoline || (s->hop && pc == s->hop) ||
 		    nvs_site_is_way(s->address, pc))
 			return true;
 	}
@@ -186,7 +181,7 @@ static bool write_all(long mem, struct nvs_patch_site *s, const struct nvs_site 
 	if (!nvs_site_write_way(mem, plan))
 		return false;
 	s->hop = plan->hop;
-	s->trampoline = page_of(s->original);
+	s->trampoline = nvs_page_of(s->original);
 	atomic_store(&s->state, NVS_PATCH_WRITING);
 	return nvs_site_write_store(mem, plan);
 }

@@ -549,12 +549,12 @@ void nvs_load_finish(struct nvs_api_frame *f)
 	/* If the driver refused instrumented code for any reason, load the program's own. */
 	if (!l->why && (uint32_t)f->result[0]) {
 		any_call *call = (any_call *)slot->original;
-		const uint64_t *r = f->regs, *s = f->stack;
-		bool two = slot->api->words > 1;
+		uint64_t a[8];
 
+		for (unsigned i = 0; i < 8; i++)
+			a[i] = i < NVS_ARG_REGS + slot->api->words ? nvs_api_argument(f, i) : 0;
 		l->why = "the driver refused the instrumented code";
-		f->result[0] = call(r[0], r[1], r[2], r[3], r[4], r[5], two ? s[0] : 0,
-				    two ? s[1] : 0);
+		f->result[0] = call(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
 	}
 	if (c && !(uint32_t)f->result[0]) {
 		register_counters(c, l);

@@ -142,10 +142,15 @@ struct nvs_api_frame {
 	uint64_t vector[16];
 };
 
-/* Calls FN(handle, name, version) with the RET instruction at GADGET as its return address, so that
- * FN takes the module of GADGET for its caller. */
+/*
+ * Calls FN(handle, name, version) with the instructions at GADGET as its return address, so that FN
+ * takes the module of GADGET for its caller. nvs_api_find_return() finds some in SIZE bytes of code
+ * from AT on, or NULL; nvs_api_may_return() is false if the processor would refuse that return.
+ */
 void *nvs_api_call_as(void *handle, const char *name, const char *version, void *fn,
 		      const void *gadget);
+const void *nvs_api_find_return(const void *at, size_t size);
+bool nvs_api_may_return(void);
 
 /* ---- call.c: start and end of a call ---- */
 
@@ -303,14 +308,14 @@ void nvs_api_record_noted_code(void);
 void nvs_api_early_flush(bool calls);
 /* Called by session.c once records can be written. */
 void nvs_api_session_started(void);
-extern _Atomic int nvs_api_clock; /* 0: not chosen yet, 1: CLOCK_MONOTONIC, 2: TSC */
+extern _Atomic int nvs_api_clock; /* 0: not chosen yet, 1: CLOCK_MONOTONIC, 2: nvs_ticks() */
 uint64_t nvs_api_now_slowly(void);
 
 /* Reads the clock that the session uses or will use. */
 static inline uint64_t nvs_api_now(void)
 {
 	if (__builtin_expect(atomic_load_explicit(&nvs_api_clock, memory_order_relaxed) == 2, 1))
-		return __builtin_ia32_rdtsc();
+		return nvs_ticks();
 	return nvs_api_now_slowly();
 }
 

@@ -4,6 +4,7 @@
 #include "preload/api/intercept/api.h"
 #include "preload/signals/signals.h"
 #include "preload/live/live.h"
+#include "trap/arch/cpu.h"
 #include "trap/buffer/calls.h"
 #include "trap/buffer/process.h"
 #include "trap/low/guard.h"
@@ -14,7 +15,6 @@
 /* A call that takes about 1 ms and submits nothing has its stack recorded, which takes at most a
  * few microseconds. */
 #define LONG_NS 1000000u
-#define LONG_TICKS (1u << 21) /* of the TSC: 0.5 to 1 ms */
 
 struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
 _Atomic uint32_t nvs_api_live;
@@ -276,7 +276,7 @@ static bool is_long(const struct made *m)
 {
 	const struct nvs_trap_options *o = &nvs_process->options;
 
-	return m->end - m->begin >= (o->use_tsc ? LONG_TICKS : LONG_NS) &&
+	return m->end - m->begin >= (o->use_ticks ? nvs_ticks_of_ms() : LONG_NS) &&
 	       o->level != NVS_LEVEL_NONE;
 }
 

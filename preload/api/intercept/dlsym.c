@@ -3,7 +3,7 @@
  * dlsym and dlvsym: finds the real ones and wraps lookups of driver API names; for other names the
  * stub in arch/, lookup.S, jumps to the real one. A library that hooks dlsym and looks up the C
  * library's gets a stub too. The real one identifies its caller by the return address: where that
- * matters (RTLD_NEXT, RTLD_DEFAULT), it is called so that it returns to a RET instruction inside
+ * matters (RTLD_NEXT, RTLD_DEFAULT), it is called so that it returns to a return inside
  * the caller's module, which then returns here.
  */
 #include <dlfcn.h>
@@ -11,11 +11,9 @@
 #include <string.h>
 #include "preload/api/intercept/api.h"
 #include "preload/base/preload.h"
-#include "preload/base/sys.h"
 #include "preload/modules/deepbind.h"
 
-#define RET 0xc3
-#define GADGET_REACH 0x10000 /* bytes after the call that are searched for a RET */
+#define GADGET_REACH 0x10000 /* bytes after the call that are searched for a return */
 
 void *nvs_real_dlsym, *nvs_real_dlvsym, *nvs_real_dlopen;
 /* The C library's own functions; the stubs *_below are in front of them. */
@@ -93,16 +91,6 @@ void nvs_api_lookup(void)
 	nvs_api_rebind();
 }
 
-/* With shadow stacks, returning to any address but the caller's faults. */
-static bool has_shadow_stack(void)
-{
-	uint64_t features = 0;
-
-	/* ARCH_SHSTK_STATUS */
-	return nvs_syscall(SYS_arch_prctl, 0x5005, (long)&features, 0, 0, 0, 0) == 0 &&
-	       (features & 1);
-}
-
 struct gadget_search {
 	uintptr_t caller;
 	const void *gadget;
@@ -117,7 +105,8 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 	if (!ph)
 		return 0;
 	room = info->dlpi_addr + ph->p_vaddr + ph->p_filesz - s->caller;
-	s->gadget = memchr((const void *)s->caller, RET, room < GADGET_REACH ? room : GADGET_REACH);
+	s->gadget = nvs_api_find_return((const void *)s->caller,
+					room < GADGET_REACH ? room : GADGET_REACH);
 	return 1;
 }
 
@@ -126,7 +115,7 @@ static void *call_real(void *real, void *handle, const char *name, const char *v
 {
 	struct gadget_search s = {.caller = (uintptr_t)caller};
 
-	if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && !has_shadow_stack())
+	if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && nvs_api_may_return())
 		nvs_next()->dl_iterate_phdr(search_object, &s);
 	if (s.gadget)
 		return nvs_api_call_as(handle, name, version, real, s.gadget);

@@ -34,8 +34,8 @@ _Atomic int nvs_api_clock;
 uint64_t nvs_api_now_slowly(void)
 {
 	if (!atomic_load(&nvs_api_clock))
-		atomic_store(&nvs_api_clock, nvs_clock_tsc_usable() ? 2 : 1);
-	return atomic_load(&nvs_api_clock) == 2 ? __builtin_ia32_rdtsc() : nvs_clock_mono_ns();
+		atomic_store(&nvs_api_clock, nvs_clock_ticks_usable() ? 2 : 1);
+	return atomic_load(&nvs_api_clock) == 2 ? nvs_ticks() : nvs_clock_mono_ns();
 }
 
 static struct early_store *get_store(void)

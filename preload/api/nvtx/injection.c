@@ -64,8 +64,7 @@ static bool is_own(const char *path)
 	struct stat a, b;
 
 	return !own_path(own, sizeof(own)) &&
-	       (!strcmp(path, own) || (!nvs_syscall(SYS_stat, (long)path, (long)&a, 0, 0, 0, 0) &&
-				       !nvs_syscall(SYS_stat, (long)own, (long)&b, 0, 0, 0, 0) &&
+	       (!strcmp(path, own) || (!nvs_sys_stat(path, &a) && !nvs_sys_stat(own, &b) &&
 				       a.st_dev == b.st_dev && a.st_ino == b.st_ino));
 }
 

@@ -6,8 +6,11 @@
 #include <cpuid.h>
 
 #define NVS_TICKS_SOURCE "tsc"
-#define NVS_ARG_REGS 6
+#define NVS_PAGE_MAX 4096
+#define NVS_ARG_REGS 6u
 #define NVS_MACHINE 62 /* EM_X86_64 */
+#define NVS_MACHINE_NAME "x86-64"
+#define NVS_MULTIARCH "x86_64-linux-gnu"
 #define NVS_RELOC_SLOT 7 /* R_X86_64_JUMP_SLOT */
 #define NVS_RELOC_GLOBAL 6 /* R_X86_64_GLOB_DAT */
 #define NVS_RELOC_ADDRESS 1 /* R_X86_64_64 */
@@ -70,6 +73,12 @@ static inline bool nvs_ticks_invariant(void)
 	unsigned a, b, c, d;
 
 	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
+}
+
+/* Processors have 2 to 4 GHz. */
+static inline uint64_t nvs_ticks_of_ms(void)
+{
+	return 1u << 21;
 }
 
 static inline void nvs_pause(void)

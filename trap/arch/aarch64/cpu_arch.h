@@ -4,8 +4,11 @@
 #define NVSNOOP_TRAP_ARCH_AARCH64_CPU_ARCH_H
 
 #define NVS_TICKS_SOURCE "arch_sys_counter"
-#define NVS_ARG_REGS 8
+#define NVS_PAGE_MAX 65536
+#define NVS_ARG_REGS 8u
 #define NVS_MACHINE 183 /* EM_AARCH64 */
+#define NVS_MACHINE_NAME "aarch64"
+#define NVS_MULTIARCH "aarch64-linux-gnu"
 #define NVS_RELOC_SLOT 1026 /* R_AARCH64_JUMP_SLOT */
 #define NVS_RELOC_GLOBAL 1025 /* R_AARCH64_GLOB_DAT */
 #define NVS_RELOC_ADDRESS 257 /* R_AARCH64_ABS64 */
@@ -78,6 +81,14 @@ static inline uint64_t nvs_ticks(void)
 static inline bool nvs_ticks_invariant(void)
 {
 	return true;
+}
+
+static inline uint64_t nvs_ticks_of_ms(void)
+{
+	uint64_t hertz;
+
+	__asm__("mrs %0, cntfrq_el0" : "=r"(hertz));
+	return (hertz & 0xffffffff) / 1000;
 }
 
 static inline void nvs_pause(void)

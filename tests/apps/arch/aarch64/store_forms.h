@@ -87,7 +87,7 @@ static void flags_kept(addr_t a, uint32_t token)
 {
 	uint64_t before, after;
 
-	__asm__ volatile("cmp xzr, #1\n\tmrs %0, nzcv\n\tstr %w3, [%2]\n\tmrs %1, nzcv"
+	__asm__ volatile("cmp %2, #1\n\tmrs %0, nzcv\n\tstr %w3, [%2]\n\tmrs %1, nzcv"
 			 : "=&r"(before), "=&r"(after)
 			 : "r"((uint64_t)a), "r"((uint64_t)token)
 			 : "memory", "cc");

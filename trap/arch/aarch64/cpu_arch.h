@@ -3,6 +3,8 @@
 #ifndef NVSNOOP_TRAP_ARCH_AARCH64_CPU_ARCH_H
 #define NVSNOOP_TRAP_ARCH_AARCH64_CPU_ARCH_H
 
+#include <sys/auxv.h>
+
 #define NVS_TICKS_SOURCE "arch_sys_counter"
 #define NVS_PAGE_MAX 65536
 #define NVS_ARG_REGS 8u
@@ -107,12 +109,13 @@ static inline void nvs_warm_read(const void *at)
 }
 
 /* Kernels have pages of 4 or 64 KiB. */
-extern size_t nvs_page_size; /* 0: not asked for yet */
-size_t nvs_page_ask(void);
-
 static inline size_t nvs_page_bytes(void)
 {
-	return nvs_page_size ? nvs_page_size : nvs_page_ask();
+	static size_t bytes;
+
+	if (!bytes)
+		bytes = getauxval(AT_PAGESZ);
+	return bytes;
 }
 
 #endif

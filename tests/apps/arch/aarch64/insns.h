@@ -3,6 +3,7 @@
 #ifndef APPS_INSNS_H
 #define APPS_INSNS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -11,6 +12,25 @@ static inline void insn_ring(volatile void *address, uint32_t token)
 {
 	__asm__ volatile("dsb st\n\tstr %w1, [%0]" : : "r"(address), "r"(token) : "memory");
 }
+
+/* The same without a fence; ODD: in a form that the trap does not emulate. */
+static inline void insn_store(volatile void *address, uint32_t token)
+{
+	__asm__ volatile("str %w1, [%0]" : : "r"(address), "r"(token) : "memory");
+}
+
+static inline void insn_store_odd(volatile void *address, uint32_t token)
+{
+	__asm__ volatile("fmov s3, %w1\n\tst1 {v3.s}[0], [%0]"
+			 :
+			 : "r"(address), "r"(token)
+			 : "memory", "v3");
+}
+
+/* The operands of a patched store to 0x90 bytes behind a base (struct nvs_site_form), and registers
+ * with a base and a value for it (struct nvs_fast_regs). */
+#define INSN_FAST_FORM {.base = 0, .source = 1, .disp = 0x90}
+#define INSN_FAST_REGS(at, value) {.x = {(at), (value)}}
 
 static inline void insn_break(void)
 {
@@ -35,13 +55,27 @@ static inline void insn_after_fault(ucontext_t *uc)
 	uc->uc_mcontext.pc += 4;
 }
 
-/* In the handler of a system call's SIGSYS: the result of the call. */
+/* In the handler of a system call's SIGSYS: an argument, and the result of the call. */
+static inline long insn_argument(const ucontext_t *uc, int number)
+{
+	return (long)uc->uc_mcontext.regs[number];
+}
+
 static inline void insn_set_result(ucontext_t *uc, long result)
 {
 	uc->uc_mcontext.regs[0] = (unsigned long long)result;
 }
 
-/* A program cannot single-step itself here. */
+#define INSN_CAN_STEP false /* a program can single-step itself */
+
+static inline void insn_steps(void)
+{
+}
+
+static inline void insn_end_steps(ucontext_t *uc)
+{
+}
+
 static inline void insn_ring_stepwise(volatile void *address, uint32_t token)
 {
 	insn_ring(address, token);

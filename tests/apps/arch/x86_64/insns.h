@@ -3,6 +3,7 @@
 #ifndef APPS_INSNS_H
 #define APPS_INSNS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -11,6 +12,25 @@ static inline void insn_ring(volatile void *address, uint32_t token)
 {
 	__asm__ volatile("sfence\n\tmovl %1, (%0)" : : "r"(address), "r"(token) : "memory");
 }
+
+/* The same without a fence; ODD: in a form that the trap does not emulate. */
+static inline void insn_store(volatile void *address, uint32_t token)
+{
+	__asm__ volatile("movl %1, (%0)" : : "a"(address), "c"(token) : "memory");
+}
+
+static inline void insn_store_odd(volatile void *address, uint32_t token)
+{
+	__asm__ volatile("movd %1, %%xmm3; movd %%xmm3, (%0)"
+			 :
+			 : "r"(address), "r"(token)
+			 : "memory", "xmm3");
+}
+
+/* The operands of a patched store to 0x90 bytes behind a base (struct nvs_site_form), and registers
+ * with a base and a value for it (struct nvs_fast_regs). */
+#define INSN_FAST_FORM {.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90}
+#define INSN_FAST_REGS(at, value) {.rax = (at), .rcx = (value)}
 
 static inline void insn_break(void)
 {
@@ -34,10 +54,33 @@ static inline void insn_after_fault(ucontext_t *uc)
 	uc->uc_mcontext.gregs[REG_RIP] += 2;
 }
 
-/* In the handler of a system call's SIGSYS: the result of the call. */
+/* In the handler of a system call's SIGSYS: an argument, and the result of the call. */
+static inline long insn_argument(const ucontext_t *uc, int number)
+{
+	static const int regs[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+
+	return uc->uc_mcontext.gregs[regs[number]];
+}
+
 static inline void insn_set_result(ucontext_t *uc, long result)
 {
 	uc->uc_mcontext.gregs[REG_RAX] = result;
+}
+
+#define INSN_CAN_STEP true /* a program can single-step itself */
+
+/* Single-steps itself over some instructions. */
+static inline void insn_steps(void)
+{
+	__asm__ volatile("pushf; orl $0x100, (%%rsp); popf\n\t"
+			 "nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop" ::
+				 : "memory", "cc");
+}
+
+/* In the handler of a step: ends it. */
+static inline void insn_end_steps(ucontext_t *uc)
+{
+	uc->uc_mcontext.gregs[REG_EFL] &= ~0x100;
 }
 
 /* Rings a doorbell, and single-steps itself through it. */

@@ -8,11 +8,18 @@
 #include <unistd.h>
 #include "decode/trace/internal.h"
 
-#define PAGE 4096
+#define MIN_PAGE 4096u
+#define MAX_PAGE 65536u
 #define MAX_BUFFERS 65536
 typedef unsigned long long ull; /* for printing */
 
 /* ---- opening ---- */
+
+/* Of the page that precedes a buffer's data. */
+static uint64_t page_bytes(const struct nvs_spool *h)
+{
+	return h->page_bytes ? h->page_bytes : MIN_PAGE;
+}
 
 static bool is_head_valid(const struct nvs_spool *h, uint64_t size)
 {
@@ -23,12 +30,14 @@ static bool is_head_valid(const struct nvs_spool *h, uint64_t size)
 		       !(h->buffer_offset % 8);
 	if (h->kind != NVS_SPOOL_BUFFERS || h->buffers > MAX_BUFFERS)
 		return false;
-	if (h->buffer_bytes < PAGE || h->buffer_bytes > 1ull << 32 ||
+	if (page_bytes(h) < MIN_PAGE || page_bytes(h) > MAX_PAGE || page_bytes(h) % MIN_PAGE)
+		return false;
+	if (h->buffer_bytes < MIN_PAGE || h->buffer_bytes > 1ull << 32 ||
 	    h->buffer_bytes & (h->buffer_bytes - 1))
 		return false;
 	if (h->buffer_offset % 8 || h->buffer_offset > size)
 		return false;
-	return (size - h->buffer_offset) / (PAGE + h->buffer_bytes) >= h->buffers;
+	return (size - h->buffer_offset) / (page_bytes(h) + h->buffer_bytes) >= h->buffers;
 }
 
 static bool try_open(struct nvs_trace *t, struct nvs_spool_file *f, const char *path,
@@ -125,11 +134,12 @@ static void open_buffers(struct nvs_trace *t, struct nvs_spool_file *f)
 {
 	for (uint32_t i = 0; i < f->head.buffers; i++) {
 		struct nvs_spool_cursor *c = f->buffers + i;
-		uint64_t at = f->head.buffer_offset + i * (PAGE + f->head.buffer_bytes);
+		uint64_t page = page_bytes(&f->head);
+		uint64_t at = f->head.buffer_offset + i * (page + f->head.buffer_bytes);
 
 		c->number = i;
 		c->bytes = f->head.buffer_bytes;
-		c->base = at + PAGE;
+		c->base = at + page;
 		if (!nvs_spool_read(f->fd, &c->head, sizeof(c->head), at))
 			memset(&c->head, 0, sizeof(c->head));
 		if (!f->head.ended && !t->running)

@@ -5,6 +5,7 @@
  * kernel copies aligned 8-byte words atomically on all supported machines.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +21,8 @@ int nvs_page_reject(struct nvs_page_file *file, const char *why)
 	return -EINVAL;
 }
 
-/* Reads exactly LENGTH bytes at OFFSET into TO. */
+/* Reads exactly LENGTH bytes at OFFSET into TO, after everything that was read before: rows after
+ * their number, and the second of two reads after the first. */
 static int read_into(struct nvs_page_file *file, void *to, uint64_t offset, uint64_t length)
 {
 	uint8_t *at = to;
@@ -30,6 +32,7 @@ static int read_into(struct nvs_page_file *file, void *to, uint64_t offset, uint
 	if (length > file->budget)
 		return nvs_page_reject(file, "it is too large");
 	file->budget -= length;
+	atomic_thread_fence(memory_order_acquire);
 	while (length) {
 		ssize_t n = pread(file->fd, at, length, (off_t)offset);
 

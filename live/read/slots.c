@@ -87,7 +87,9 @@ static void add_counts(struct nvs_page *page, const struct nvs_live_slot *slot)
 static void add_calls(const struct nvs_page_file *file, struct nvs_page_thread *thread,
 		      const struct nvs_live_slot *one, const struct nvs_live_slot *two)
 {
-	for (uint32_t i = 0; i < NVS_LIVE_CALLS && i < two->ncalls; i++) {
+	uint32_t n = one->ncalls < two->ncalls ? one->ncalls : two->ncalls;
+
+	for (uint32_t i = 0; i < NVS_LIVE_CALLS && i < n; i++) {
 		const struct nvs_live_call *call = two->calls + i;
 
 		if (memcmp(one->calls + i, call, sizeof(*call)))
@@ -99,12 +101,16 @@ static void add_calls(const struct nvs_page_file *file, struct nvs_page_thread *
 	}
 }
 
+/* Adds the open ranges that two reads returned unchanged. */
 static void add_ranges(const struct nvs_page_file *file, struct nvs_page_thread *thread,
 		       const struct nvs_live_slot *one, const struct nvs_live_slot *two)
 {
-	if (one->ranges_sequence != two->ranges_sequence || two->ranges_sequence % 2)
+	uint32_t n = one->nranges < two->nranges ? one->nranges : two->nranges;
+
+	if (one->ranges_sequence != two->ranges_sequence || two->ranges_sequence % 2 ||
+	    memcmp(one->ranges, two->ranges, sizeof(two->ranges)))
 		return;
-	for (uint32_t i = 0; i < NVS_LIVE_RANGES && i < two->nranges; i++) {
+	for (uint32_t i = 0; i < NVS_LIVE_RANGES && i < n; i++) {
 		struct nvs_page_range *range = thread->ranges + thread->nranges++;
 
 		memcpy(range->name, two->ranges[i].name, sizeof(range->name));
@@ -113,13 +119,16 @@ static void add_ranges(const struct nvs_page_file *file, struct nvs_page_thread 
 	}
 }
 
-/* Adds the slot's thread if two reads found the same one. */
+/* Adds the slot's thread if two reads found the same one. A read copies words in any order, so an
+ * unchanged generation alone does not show that the other words belong to it. */
 static int add_thread(struct nvs_page_file *file, const struct nvs_live_slot *one,
 		      const struct nvs_live_slot *two)
 {
 	struct nvs_page_thread *thread;
 
-	if (one->generation != two->generation || two->generation % 2 == 0 || !two->tid)
+	if (one->generation != two->generation || two->generation % 2 == 0 || !two->tid ||
+	    one->tid != two->tid || one->thread != two->thread ||
+	    memcmp(one->name, two->name, sizeof(two->name)))
 		return 0;
 	thread = nvs_page_add_row(&file->threads, sizeof(*thread));
 	if (!thread)

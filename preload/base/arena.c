@@ -44,7 +44,7 @@ static void *map_pages(size_t bytes)
 
 static size_t round_to_pages(size_t bytes)
 {
-	return nvs_page_of(bytes + nvs_page_bytes() - 1);
+	return nvs_page_up(bytes);
 }
 
 /*

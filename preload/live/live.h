@@ -40,9 +40,9 @@ struct nvs_live_page {
 	uint64_t ready[NVS_LIVE_TABLES]; /* rows that have blocks in the file */
 	uint16_t api_rows[NVS_LIVE_ENTRIES_MAX]; /* by number; row + 1, 0: none yet */
 	/* Row of each handle, hashed by nvs_hash(). */
-	struct {
+	struct nvs_live_handle {
 		_Atomic uint64_t key;
-		uint32_t row;
+		_Atomic uint32_t row;
 	} handle[NVS_LIVE_HANDLES];
 	uint32_t name_hash[NVS_LIVE_KERNEL_ROWS]; /* of a row's name */
 	uint16_t by_name[2 * NVS_LIVE_KERNEL_ROWS]; /* rows by name_hash; 0: none */
@@ -150,14 +150,23 @@ uint32_t nvs_live_kernel_new(struct nvs_live_page *page, uint64_t key, uint64_t 
 			     const struct nvs_live_kernel_info *facts);
 /* Returns the row of KEY; 0 if it is unknown or has none. *KNOWN is set to whether KEY is known. */
 uint32_t nvs_live_kernel_find(struct nvs_live_page *page, uint64_t key, bool *known);
+/* Sets ROW if KEY is in this place. The key is read again because the place may get another key,
+ * and that key's row, in between. */
+static inline bool nvs_live_handle_row(struct nvs_live_handle *handle, uint64_t key, uint32_t *row)
+{
+	if (atomic_load_explicit(&handle->key, memory_order_acquire) != key)
+		return false;
+	*row = atomic_load_explicit(&handle->row, memory_order_relaxed);
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&handle->key, memory_order_relaxed) == key;
+}
 static inline uint32_t nvs_live_kernel(struct nvs_live_page *page, uint64_t key, bool *known)
 {
-	uint32_t at = nvs_hash(key, NVS_LIVE_HANDLE_BITS);
+	uint32_t at = nvs_hash(key, NVS_LIVE_HANDLE_BITS), row;
 
 	*known = true;
-	if (__builtin_expect(
-		    atomic_load_explicit(&page->handle[at].key, memory_order_acquire) == key, 1))
-		return page->handle[at].row;
+	if (__builtin_expect(nvs_live_handle_row(&page->handle[at], key, &row), 1))
+		return row;
 	return nvs_live_kernel_find(page, key, known);
 }
 

@@ -185,11 +185,13 @@ static void count_untracked(const struct nvs_live_page *p, const struct nvs_live
 	add_shared(&m->untracked_bytes, g->bytes);
 }
 
+/* The row's address is 0, and is seen to be before anything else in the row changes. */
 static void fill_row(const struct nvs_live_page *p, uint32_t row,
 		     const struct nvs_live_allocation *g, uint32_t site, uint64_t serial)
 {
 	struct nvs_live_alloc *a = alloc_at(p, row);
 
+	atomic_thread_fence(memory_order_release);
 	a->bytes = g->bytes;
 	a->time = g->time;
 	a->kind = (uint16_t)g->kind;

@@ -15,20 +15,19 @@
 #include "preload/live/live.h"
 #include "trap/low/sys.h"
 
-#define PAGE 4096ull
+#define HEAD_BYTES 4096u
 #define STRING_BYTES (4u << 20)
 #define RESULT_ROWS 512
 #define FAULT_ROWS 32
 
 struct nvs_live_page *nvs_live_own;
 
-#define SLOT_USED                                                                               \
+#define SLOT_BYTES                                                                              \
 	(sizeof(struct nvs_live_slot) + NVS_LIVE_API_ROWS * sizeof(struct nvs_live_api_count) + \
 	 NVS_LIVE_KERNEL_ROWS * sizeof(struct nvs_live_kernel_count))
-#define SLOT_BYTES ((SLOT_USED + PAGE - 1) & ~(PAGE - 1))
 
 _Static_assert(offsetof(struct nvs_live_slot, counts) % 64 == 0, "counters have their own lines");
-_Static_assert(sizeof(struct nvs_live) <= PAGE, "the head is one page");
+_Static_assert(sizeof(struct nvs_live) <= HEAD_BYTES, "the head has room");
 
 /* In file order: tables that get all their blocks at once come first. */
 static const struct page_layout {
@@ -106,23 +105,26 @@ static int create_file(struct nvs_outfile *file, uint64_t namespace, char *folde
 
 static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 {
-	uint64_t at = PAGE;
+	uint64_t at = HEAD_BYTES;
 
 	*blocks = 0;
 	for (size_t i = 0; i < NLAYOUT; i++) {
 		const struct page_layout *l = &layout[i];
 		struct nvs_live_table *t = &head->tables[l->which];
 
-		/* A table that grows starts on its own page. */
+		/* A table that grows starts on its own page. If it has no row at first, rows are
+		 * mapped one by one, so each has its own pages. */
 		if (l->ready < l->rows)
-			at = (at + PAGE - 1) & ~(PAGE - 1);
+			at = nvs_page_up(at);
 		*t = (struct nvs_live_table){
-			.offset = at, .rows = l->rows, .row_bytes = l->row_bytes};
-		at = (at + (uint64_t)l->rows * l->row_bytes + 63) & ~63ull;
+			.offset = at,
+			.rows = l->rows,
+			.row_bytes = l->ready ? l->row_bytes : (uint32_t)nvs_page_up(l->row_bytes)};
+		at = (at + (uint64_t)t->rows * t->row_bytes + 63) & ~63ull;
 		if (l->ready == l->rows)
 			*blocks = at;
 	}
-	return (at + PAGE - 1) & ~(PAGE - 1);
+	return nvs_page_up(at);
 }
 
 /* Opens the file by its name each time, so that it is neither in the program's table of descriptors

@@ -160,11 +160,13 @@ static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
 
 uint32_t nvs_live_kernel_find(struct nvs_live_page *p, uint64_t key, bool *known)
 {
+	uint32_t row;
+
 	NVS_HASH_EACH(k, nvs_hash(key, NVS_LIVE_HANDLE_BITS) + 1, PROBES - 1, NVS_LIVE_HANDLES)
 	{
-		*known = atomic_load_explicit(&p->handle[k].key, memory_order_acquire) == key;
+		*known = nvs_live_handle_row(&p->handle[k], key, &row);
 		if (*known)
-			return p->handle[k].row;
+			return row;
 	}
 	return 0;
 }
@@ -195,7 +197,7 @@ uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t fun
 	/* A concurrent reader of the old key must not get the new row. */
 	atomic_store_explicit(&p->handle[k].key, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
-	p->handle[k].row = row;
+	atomic_store_explicit(&p->handle[k].row, row, memory_order_relaxed);
 	atomic_store_explicit(&p->handle[k].key, key, memory_order_release);
 	return row;
 }

@@ -48,9 +48,10 @@ static bool count_pending(const struct nvs_live_channel *row, const struct nvs_l
 {
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t sequence = __atomic_load_n(&row->sequence, __ATOMIC_ACQUIRE);
-		uint64_t of = row->completed_of, wanted = row->wanted, claim;
-		const uint64_t *claims = ring->claim;
-		const uint32_t *slot = ring->released;
+		uint64_t of = __atomic_load_n(&row->completed_of, __ATOMIC_RELAXED);
+		uint64_t wanted = __atomic_load_n(&row->wanted, __ATOMIC_RELAXED), claim;
+		const uint64_t *claims = __atomic_load_n(&ring->claim, __ATOMIC_RELAXED);
+		const uint32_t *slot = __atomic_load_n(&ring->released, __ATOMIC_RELAXED);
 		uint32_t released;
 
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);

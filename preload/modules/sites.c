@@ -18,7 +18,7 @@ struct text_search {
  * segment uses some of them. */
 static void find_slack(const struct dl_phdr_info *info, uintptr_t end, struct nvs_site_text *text)
 {
-	uintptr_t page_end = nvs_page_of(end + nvs_page_bytes() - 1);
+	uintptr_t page_end = nvs_page_up(end);
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];

@@ -193,14 +193,6 @@ void nvs_maps_add_new(void *p, size_t size, int prot, int fd, off_t offset,
 int nvs_maps_protect(uint64_t start, uint64_t end, int prot, uint64_t call);
 /* Ends the mprotect() that CALL withdrew mappings for. PROT < 0: it failed. */
 void nvs_maps_finish_protect(uint64_t start, uint64_t end, int prot, uint64_t call);
-static inline uint64_t nvs_page_up(uint64_t v)
-{
-	return (v + nvs_page_bytes() - 1) & ~(uint64_t)(nvs_page_bytes() - 1);
-}
-static inline uint64_t nvs_page_offset(uint64_t v)
-{
-	return v & (nvs_page_bytes() - 1);
-}
 /* Enters user memory that was pinned under class 0071. */
 void nvs_maps_add_pinned(struct nvs_driver_object *object, uint64_t address, uint64_t size);
 

@@ -8,6 +8,7 @@
  * checked with the kernel first.
  */
 #include <errno.h>
+#include <string.h>
 #include "preload/base/sys.h"
 #include "preload/live/live.h"
 #include "preload/rm/abi.h"
@@ -147,6 +148,7 @@ static int read_progress(const struct nvs_channel_entry *c, struct progress_rele
 				     &seen->slot, &seen->wanted);
 		seen->at = known ? find_address(c->vaspace, seen->slot, 16) : 0;
 		known = seen->at && read_word32((const uint32_t *)seen->at, &seen->released);
+		atomic_thread_fence(memory_order_acquire);
 		if (__atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE) == seen->claim)
 			return known;
 	}
@@ -252,7 +254,6 @@ static struct nvs_live_channel *new_row(struct nvs_live_page *page, struct nvs_c
 {
 	struct nvs_live_channel *rows = nvs_live_table(page, NVS_LIVE_CHANNELS), *row;
 	uint32_t used = page->head->tables[NVS_LIVE_CHANNELS].used, n;
-	uint64_t sequence;
 
 	row = used < page->ready[NVS_LIVE_CHANNELS] ? nvs_live_row_new(page, NVS_LIVE_CHANNELS, &n)
 						    : NULL;
@@ -269,10 +270,11 @@ static struct nvs_live_channel *new_row(struct nvs_live_page *page, struct nvs_c
 	if (n == used)
 		return NULL;
 	row = &rows[n];
-	sequence = row->sequence;
 	begin_write(row);
 	page->rings[n] = (struct nvs_live_ring){0};
-	*row = (struct nvs_live_channel){.sequence = sequence + 1, .channel = c->number};
+	/* Everything except the sequence, which a reader must never see as 0. */
+	memset((char *)row + sizeof(row->sequence), 0, sizeof(*row) - sizeof(row->sequence));
+	row->channel = c->number;
 	end_write(row);
 	c->live_row = n + 1;
 	return row;

@@ -3,7 +3,8 @@
  * while main() returns. They are read from the thread buffers and recorded last. */
 #include "preload/writer/session.h"
 
-/* The owner keeps running: a call that changed while it was read has returned. */
+/* The owner keeps running: a call that changed while it was read has returned. ncalls is read
+ * before number is read again: if another call is in this place by then, its number is too. */
 static bool read_call(const struct nvs_spool_buffer *shared, uint32_t i,
 		      struct nvs_spool_call *call)
 {
@@ -12,24 +13,28 @@ static bool read_call(const struct nvs_spool_buffer *shared, uint32_t i,
 	call->number = __atomic_load_n(&from->number, __ATOMIC_ACQUIRE);
 	call->begin = __atomic_load_n(&from->begin, __ATOMIC_ACQUIRE);
 	call->api = __atomic_load_n(&from->api, __ATOMIC_ACQUIRE);
-	return __atomic_load_n(&from->number, __ATOMIC_ACQUIRE) == call->number &&
-	       __atomic_load_n(&shared->ncalls, __ATOMIC_ACQUIRE) > i;
+	return __atomic_load_n(&shared->ncalls, __ATOMIC_ACQUIRE) > i &&
+	       __atomic_load_n(&from->number, __ATOMIC_ACQUIRE) == call->number;
 }
 
-/* Adds the call site, if it was recorded by then. */
+/* Adds the call site, if it was recorded by then and is not being replaced. */
 static void add_site(struct nvs_open_call_record *rec, const struct nvs_spool_site *site,
 		     const struct nvs_spool_call *call)
 {
-	uint32_t nargs = site->nargs < NVS_SITE_ARGS ? site->nargs : NVS_SITE_ARGS;
+	uint32_t nargs;
 
 	if (__atomic_load_n(&site->number, __ATOMIC_ACQUIRE) != call->number + 1 ||
 	    site->begin != call->begin)
 		return;
-	rec->rec.rec.flags |= NVS_BEGIN_SITED;
-	rec->rec.rec.size += (uint32_t)sizeof(rec->site) + nargs * 8;
+	nargs = site->nargs < NVS_SITE_ARGS ? site->nargs : NVS_SITE_ARGS;
 	rec->site = (struct nvs_call_begin_site){site->stack, nargs, site->absent, 0};
 	for (uint32_t i = 0; i < nargs; i++)
 		rec->args[i] = site->args[i];
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&site->number, __ATOMIC_RELAXED) != call->number + 1)
+		return;
+	rec->rec.rec.flags |= NVS_BEGIN_SITED;
+	rec->rec.rec.size += (uint32_t)sizeof(rec->site) + nargs * 8;
 }
 
 bool nvs_open_call_next(struct nvs_open_call_cursor *at, struct nvs_open_call_record *rec)

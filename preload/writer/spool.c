@@ -5,22 +5,26 @@
 #include "preload/live/live.h"
 #include "preload/writer/session.h"
 
-#define PAGE 4096ull
-#define CHANNEL_OFFSET PAGE
+#define CHANNEL_OFFSET 4096ull
 #define DONE_OFFSET (CHANNEL_OFFSET + NVS_SPOOL_CHANNELS * sizeof(struct nvs_spool_channel))
-#define BUFFER_OFFSET (DONE_OFFSET + NVS_SPOOL_CHANNELS * sizeof(struct nvs_spool_done))
+#define DONE_END (DONE_OFFSET + NVS_SPOOL_CHANNELS * sizeof(struct nvs_spool_done))
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
-_Static_assert(BUFFER_OFFSET % PAGE == 0, "buffers begin on a page");
-_Static_assert(sizeof(struct nvs_spool) <= PAGE, "the header is one page");
-_Static_assert(sizeof(struct nvs_spool_buffer) <= PAGE, "a buffer's head is one page");
+_Static_assert(sizeof(struct nvs_spool) <= CHANNEL_OFFSET, "the header has room");
+_Static_assert(sizeof(struct nvs_spool_buffer) <= 4096, "a buffer's head is one page");
+
+/* Buffers begin on a page. */
+static uint64_t buffer_offset(void)
+{
+	return nvs_page_up(DONE_END);
+}
 
 static uint64_t buffer_stride(const struct nvs_recorder *session)
 {
-	return PAGE + session->buffer_bytes;
+	return nvs_page_bytes() + session->buffer_bytes;
 }
 
 uint32_t nvs_spool_scaled_count(const struct nvs_recorder *session, uint32_t n)
@@ -45,7 +49,7 @@ static void touch_pages(void *at, size_t size)
 
 	if (!nvs_sys_madvise(at, size, MADV_POPULATE_WRITE))
 		return;
-	for (size_t i = 0; i < size; i += PAGE)
+	for (size_t i = 0; i < size; i += nvs_page_bytes())
 		p[i] = 0;
 }
 
@@ -87,8 +91,8 @@ static bool map_twice(uint8_t *data, size_t size, int fd, uint64_t offset)
 static uint8_t *map_buffer(const struct nvs_recorder *session, int fd, uint64_t offset,
 			   uint8_t **stack_top)
 {
-	uint64_t bytes = session->buffer_bytes, shared = PAGE + 2 * bytes;
-	uint64_t total = shared + PAGE + NVS_TRAP_STACK_BYTES + NVS_KNOWN_STACKS_BYTES;
+	uint64_t bytes = session->buffer_bytes, page = nvs_page_bytes(), shared = page + 2 * bytes;
+	uint64_t total = shared + page + NVS_TRAP_STACK_BYTES + NVS_KNOWN_STACKS_BYTES;
 	uint8_t *base, *stack;
 
 	/* Buffers added later must not take address space that the program needs. */
@@ -101,9 +105,9 @@ static uint8_t *map_buffer(const struct nvs_recorder *session, int fd, uint64_t 
 	/* The parts touched later must not be locked in memory by the program's mlockall(). */
 	if (!nvs_session_is_confined())
 		nvs_syscall(SYS_munlock, (long)base, total, 0, 0, 0, 0);
-	stack = base + shared + PAGE;
-	if (!map_shared(base, PAGE + bytes, fd, offset) ||
-	    !map_twice(base + PAGE, bytes, fd, offset + PAGE) ||
+	stack = base + shared + page;
+	if (!map_shared(base, page + bytes, fd, offset) ||
+	    !map_twice(base + page, bytes, fd, offset + page) ||
 	    !nvs_sys_mmap(stack, NVS_TRAP_STACK_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0) ||
 	    nvs_syscall(SYS_mprotect, (long)stack + NVS_TRAP_STACK_BYTES, NVS_KNOWN_STACKS_BYTES,
@@ -129,7 +133,8 @@ static int add_buffer(struct nvs_recorder *session, int fd, uint64_t offset, uin
 	shared->buffer = number;
 	shared->thread = NVS_NONE;
 	nvs_buffer_set_slot(nvs_live_slot(number + 1));
-	return nvs_buffer_add(shared, base + PAGE, session->buffer_bytes, stack_top, stack_top);
+	return nvs_buffer_add(shared, base + nvs_page_bytes(), session->buffer_bytes, stack_top,
+			      stack_top);
 }
 
 /* Adds buffers in memory if the file cannot grow; the writer notices and records it. */
@@ -146,7 +151,7 @@ static int grow_anonymous(struct nvs_recorder *session, uint32_t n)
 int nvs_spool_grow(struct nvs_recorder *session, uint32_t n)
 {
 	uint32_t first = nvs_buffer_count();
-	uint64_t from = BUFFER_OFFSET + first * buffer_stride(session), to;
+	uint64_t from = buffer_offset() + first * buffer_stride(session), to;
 	int fd = nvs_outfile_fd(&session->spool), err = 0;
 
 	if (first + n > NVS_MAX_BUFFERS)
@@ -176,7 +181,8 @@ static void fill_head(struct nvs_recorder *session)
 	memcpy(head->session, session->id, sizeof(head->session));
 	head->pid = session->pid;
 	head->buffer_bytes = session->buffer_bytes;
-	head->buffer_offset = BUFFER_OFFSET;
+	head->page_bytes = nvs_page_bytes();
+	head->buffer_offset = buffer_offset();
 	head->channel_offset = CHANNEL_OFFSET;
 	head->done_offset = DONE_OFFSET;
 	head->channels = NVS_SPOOL_CHANNELS;
@@ -193,11 +199,11 @@ static int lay_out(struct nvs_recorder *session)
 
 	if (session->spool.fd >= 0)
 		err = nvs_file_allocate(session->spool.fd, 0,
-					BUFFER_OFFSET +
+					buffer_offset() +
 						first_buffers(session) * buffer_stride(session));
 	if (err)
 		return err;
-	p = map_shared(NULL, BUFFER_OFFSET, session->spool.fd, 0);
+	p = map_shared(NULL, buffer_offset(), session->spool.fd, 0);
 	if (!p)
 		return -ENOMEM;
 	session->head = (void *)p;
@@ -273,8 +279,10 @@ void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 	if (!session || !session->done)
 		return;
 	done = &session->done[slot - session->channels];
-	if (done->channel != now->channel || done->address != now->address)
-		__atomic_store_n(&done->address, 0, __ATOMIC_RELEASE);
+	if (done->channel != now->channel || done->address != now->address) {
+		__atomic_store_n(&done->address, 0, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_RELEASE);
+	}
 	done->channel = now->channel;
 	__atomic_store_n(&done->value[1], now->value[1], __ATOMIC_RELAXED);
 	__atomic_store_n(&done->value[0], now->value[0], __ATOMIC_RELEASE);

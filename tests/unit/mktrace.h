@@ -363,8 +363,14 @@ __attribute__((noinline, unused)) static void mk_at(int fd, const void *bytes, s
 	MK_NEED(pwrite(fd, bytes, n, (off_t)offset) == (ssize_t)n);
 }
 
-static inline void mk_spool_open(struct mk_spool *s, const char *path, const uint8_t *session,
-				 uint32_t buffers)
+static inline uint64_t mk_spool_page(const struct mk_spool *s)
+{
+	return s->head.page_bytes ? s->head.page_bytes : 4096;
+}
+
+/* PAGE: of the system that wrote it, as the head has it; 0: it does not say. */
+static inline void mk_spool_open_on(struct mk_spool *s, const char *path, const uint8_t *session,
+				    uint32_t buffers, uint64_t page)
 {
 	memset(s, 0, sizeof(*s));
 	s->fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -379,15 +385,22 @@ static inline void mk_spool_open(struct mk_spool *s, const char *path, const uin
 	s->head.channel_offset = 4096;
 	s->head.channels = 16;
 	s->head.buffer_offset = 8192;
+	s->head.page_bytes = page;
 	s->head.clock_ticks[0] = s->head.clock_mono_ns[0] = 1000;
 	s->head.clock_real_ns[0] = 1700000000ull * 1000000000;
-	MK_NEED(ftruncate(s->fd, (off_t)(8192 + buffers * (4096 + MK_BUFFER))) == 0);
+	MK_NEED(ftruncate(s->fd, (off_t)(8192 + buffers * (mk_spool_page(s) + MK_BUFFER))) == 0);
 	mk_at(s->fd, &s->head, sizeof(s->head), 0);
 	for (uint32_t i = 0; i < s->head.channels; i++) {
 		struct nvs_spool_channel c = {.channel = NVS_NONE};
 
 		mk_at(s->fd, &c, sizeof(c), s->head.channel_offset + i * sizeof(c));
 	}
+}
+
+static inline void mk_spool_open(struct mk_spool *s, const char *path, const uint8_t *session,
+				 uint32_t buffers)
+{
+	mk_spool_open_on(s, path, session, buffers, 0);
 }
 
 /* Puts N bytes of records at position POS of a buffer, around its end, and sets its heads. */
@@ -401,11 +414,12 @@ static inline void mk_spool_buffer(struct mk_spool *s, uint32_t buffer, uint64_t
 				     .head = pos + n,
 				     .rung = rung,
 				     .tail = tail};
-	uint64_t base = s->head.buffer_offset + buffer * (4096 + MK_BUFFER);
+	uint64_t page = mk_spool_page(s);
+	uint64_t base = s->head.buffer_offset + buffer * (page + MK_BUFFER);
 
 	mk_at(s->fd, &r, sizeof(r), base);
 	for (uint64_t i = 0; i < n; i += 8)
-		mk_at(s->fd, bytes + i, 8, base + 4096 + (pos + i) % MK_BUFFER);
+		mk_at(s->fd, bytes + i, 8, base + page + (pos + i) % MK_BUFFER);
 }
 
 #endif

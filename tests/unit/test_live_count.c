@@ -28,6 +28,7 @@ static struct nvs_live_page *make_page(void)
 		static const uint32_t size[NVS_LIVE_TABLES] = {
 			[NVS_LIVE_STRINGS] = 1,
 			[NVS_LIVE_APIS] = sizeof(struct nvs_live_api),
+			[NVS_LIVE_KERNELS] = sizeof(struct nvs_live_kernel),
 			[NVS_LIVE_SITE_ROWS] = sizeof(struct nvs_live_site),
 			[NVS_LIVE_ALLOCS] = sizeof(struct nvs_live_alloc),
 		};
@@ -192,6 +193,61 @@ static void test_readable(void)
 	close(fd);
 }
 
+/* ---- kernels ---- */
+
+enum { PLACES = 8, CHANGES = 100000 };
+
+struct lookup {
+	struct nvs_live_page *page;
+	uint64_t key[2];
+	_Atomic bool stop;
+	uint32_t wrong, found;
+};
+
+/* The row of a function has the number of the function. */
+static void *look_up(void *arg)
+{
+	struct lookup *l = arg;
+	const struct nvs_live_kernel *rows = nvs_live_table(l->page, NVS_LIVE_KERNELS);
+
+	while (!atomic_load(&l->stop))
+		for (uint32_t i = 0; i < 2; i++) {
+			bool known;
+			uint32_t row = nvs_live_kernel(l->page, l->key[i], &known);
+
+			l->found += known;
+			l->wrong += known && rows[row].function != i + 1;
+		}
+	return NULL;
+}
+
+/* Two handles take one place in turns, while another thread looks both up. */
+static void test_one_place(void)
+{
+	const struct nvs_live_kernel_info facts = {0};
+	struct lookup l = {.page = make_page()};
+	uint64_t key = 0;
+	pthread_t thread;
+
+	l.page->head->tables[NVS_LIVE_KERNELS].used = 1;
+	for (uint32_t n = 0; n < PLACES + 2;) {
+		if (nvs_hash(++key, NVS_LIVE_HANDLE_BITS))
+			continue;
+		if (n < PLACES)
+			nvs_live_kernel_new(l.page, key, 3, &facts);
+		else
+			l.key[n - PLACES] = key;
+		n++;
+	}
+	EXPECT(!pthread_create(&thread, NULL, look_up, &l));
+	for (uint32_t i = 0; i < CHANGES; i++)
+		nvs_live_kernel_new(l.page, l.key[i % 2], i % 2 + 1, &facts);
+	atomic_store(&l.stop, true);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(l.wrong, 0);
+	free_page(l.page);
+}
+
 int main(void)
 {
 	test_lock();
@@ -200,5 +256,6 @@ int main(void)
 	test_full_table();
 	test_owners();
 	test_readable();
+	test_one_place();
 	return expect_done();
 }

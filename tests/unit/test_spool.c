@@ -116,6 +116,7 @@ struct setup {
 	uint32_t rung; /* of them rung for certain */
 	uint64_t start;
 	bool foreign; /* the spool is another session's */
+	uint32_t page; /* of its system, 0: 4096 */
 };
 
 static void make(const struct setup *s)
@@ -173,7 +174,7 @@ static void make(const struct setup *s)
 			}
 		mk_frame_end(&m);
 	}
-	mk_spool_open(&spool, spool_path, m.session, 3);
+	mk_spool_open_on(&spool, spool_path, m.session, 3, s->page);
 	if (s->foreign)
 		mk_at(spool.fd, "other session!!!", 16, 16);
 	for (uint32_t k = 0; k < 2; k++) {
@@ -215,6 +216,8 @@ static void test_merge(void)
 		{20, 20, 20, 19, 0, false}, /* all drained; the last perhaps not rung */
 		{200, 20, 20, 199, MK_BUFFER - 1024, false}, /* around the end of the buffer */
 		{400, 100, 90, 400, 7 * MK_BUFFER + 4096, false},
+		{20, 8, 8, 19, 0, false, 4096},
+		{200, 20, 20, 199, MK_BUFFER - 1024, false, 65536},
 	};
 	struct nvs_trace *t;
 

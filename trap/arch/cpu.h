@@ -23,9 +23,9 @@ static inline long nvs_syscall_off_stack(long number, long a, long b);
 /* Makes all stores before it, also those to write-combined memory, visible to the GPU before any
  * store after it. */
 static inline void nvs_fence_device(void);
-/* Orders loads before it before loads after it, for loads that are not C11 atomics: those of
- * another processor's instructions or of memory read through the kernel. */
-static inline void nvs_fence_loads(void);
+/* The same where an atomic read-modify-write follows before the next store that the GPU sees:
+ * nothing on a processor where that alone has this effect. */
+static inline void nvs_fence_device_atomic(void);
 /* Adds N to *COUNTER, which no other thread writes, in one instruction: a signal handler of this
  * thread cannot tear it. */
 static inline void nvs_add_local(uint64_t *counter, uint64_t n);
@@ -33,7 +33,7 @@ static inline void nvs_add_local(uint64_t *counter, uint64_t n);
 /* ---- time ---- */
 
 /* A counter that runs at one rate on all cores, if nvs_ticks_invariant() returns true and the
- * kernel's clock source is NVS_TICKS_SOURCE. Not read before earlier loads. */
+ * kernel's clock source is NVS_TICKS_SOURCE. */
 static inline uint64_t nvs_ticks(void);
 static inline bool nvs_ticks_invariant(void);
 /* About the ticks of a millisecond, at least half as many. */
@@ -51,10 +51,6 @@ static inline void nvs_warm_read(const void *at);
 
 /* Bytes of a page of memory: a power of two, at most NVS_PAGE_MAX. */
 static inline size_t nvs_page_bytes(void);
-static inline uintptr_t nvs_page_of(uintptr_t address)
-{
-	return address & ~(uintptr_t)(nvs_page_bytes() - 1);
-}
 
 /*
  * NVS_TICKS_SOURCE    the clock source whose rate that of nvs_ticks() is, as sysfs has it
@@ -71,5 +67,21 @@ static inline uintptr_t nvs_page_of(uintptr_t address)
  * NVS_RA_IN_REGISTER  true: a call leaves its return address in a register, not on the stack
  */
 #include "cpu_arch.h"
+
+static inline uint64_t nvs_page_offset(uint64_t address)
+{
+	return address & (nvs_page_bytes() - 1);
+}
+
+static inline uint64_t nvs_page_of(uint64_t address)
+{
+	return address & ~(uint64_t)(nvs_page_bytes() - 1);
+}
+
+/* Rounds up to whole pages. */
+static inline uint64_t nvs_page_up(uint64_t bytes)
+{
+	return nvs_page_of(bytes + nvs_page_bytes() - 1);
+}
 
 #endif

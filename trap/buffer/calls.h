@@ -38,22 +38,23 @@ extern __thread struct nvs_open_calls nvs_calls;
 uint32_t nvs_open_calls_record(struct nvs_buffer *buffer, uint64_t time);
 
 /* Publishes the calls in flight in the head of the thread's buffer, where they can be read after a
- * kill. A call counts as in flight from show to hide. */
+ * kill. A call counts as in flight from show to hide. The stores stay in this order, after that of
+ * the previous hide: read_call() in preload/writer/open_calls.c relies on it. */
 static inline void nvs_calls_show(struct nvs_buffer *buffer, uint32_t depth)
 {
 	const struct nvs_open_call *open = &nvs_calls.open[depth - 1];
 	struct nvs_spool_call *call = &buffer->shared->calls[depth - 1];
 	struct nvs_live_slot *live = buffer->live;
 
-	call->begin = open->begin;
-	call->number = open->number;
-	call->api = open->api;
+	__atomic_store_n(&call->begin, open->begin, __ATOMIC_RELEASE);
+	__atomic_store_n(&call->api, open->api, __ATOMIC_RELEASE);
+	__atomic_store_n(&call->number, open->number, __ATOMIC_RELEASE);
 	__atomic_store_n(&buffer->shared->ncalls, depth, __ATOMIC_RELEASE);
 	if (live && depth <= NVS_LIVE_CALLS) {
 		struct nvs_live_call *shown = &live->calls[depth - 1];
 
-		shown->begin = open->begin;
-		shown->api = open->row;
+		__atomic_store_n(&shown->begin, open->begin, __ATOMIC_RELEASE);
+		__atomic_store_n(&shown->api, open->row, __ATOMIC_RELEASE);
 		__atomic_store_n(&shown->number, open->number, __ATOMIC_RELEASE);
 		__atomic_store_n(&live->ncalls, depth, __ATOMIC_RELEASE);
 	}

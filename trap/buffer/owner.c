@@ -155,9 +155,11 @@ static void reset_buffer(struct nvs_buffer *buffer)
 		nvs_live_free_slot(buffer->live, nvs_live_generation(buffer->live));
 }
 
-/* Publishes the slot's new owner in the live page. */
+/* Publishes the slot's new owner in the live page. Its generation shows that it is free before
+ * anything in it changes. */
 static void own_slot(struct nvs_live_slot *slot, const char *name)
 {
+	atomic_thread_fence(memory_order_release);
 	slot->tid = nvs_tls.tid;
 	slot->thread = nvs_tls.thread - 1;
 	for (uint32_t i = 0; i < sizeof(slot->name); i++)
@@ -436,7 +438,7 @@ struct nvs_buffer *nvs_buffer_enter(void)
 			     1)) {
 		buffer->activity = activity;
 		atomic_store(&buffer->epoch,
-			     atomic_load_explicit(&nvs_process->epoch, memory_order_relaxed));
+			     atomic_load_explicit(&nvs_process->epoch, memory_order_acquire));
 		return buffer;
 	}
 	return nvs_buffer_enter_at(&activity, NULL);

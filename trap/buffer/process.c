@@ -103,9 +103,10 @@ static bool is_interrupted(const struct nvs_buffer *buffer)
 
 /*
  * A reader stores the epoch it saw in its buffer and only then loads a table; the publisher has
- * exchanged the table before it reads the buffers' epochs. Both are sequentially consistent: either
- * we see the reader, or it sees the new table. A reader that entered in an epoch begun after the
- * exchange has the new table anyway.
+ * exchanged the table before it reads the buffers' epochs. All four are sequentially consistent, an
+ * acquire load of the table is not enough: either we see the reader, or it sees the new table. A
+ * reader that entered in an epoch begun after the exchange has the new table anyway, since it loads
+ * the epoch with acquire.
  */
 static bool wait_for_readers(void)
 {

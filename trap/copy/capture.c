@@ -73,8 +73,12 @@ static void read_entries(struct nvs_batch *b)
 	}
 }
 
-/* Claims the entries between the channel's last PUT and the one in USERD. The claim is read before
- * PUT, so PUT cannot be older; if another thread has claimed meanwhile, PUT is read again. */
+/*
+ * Claims the entries between the channel's last PUT and the one in USERD. The claim is read before
+ * PUT, so PUT cannot be older; if another thread has claimed meanwhile, PUT is read again. The
+ * entries are read after PUT, which is loaded with acquire order: whoever wrote them, they are
+ * those that it includes.
+ */
 static bool claim_entries(const struct nvs_channel *ch, struct nvs_batch *b, uint32_t *put)
 {
 	uint64_t claim = __atomic_load_n(&ch->state->claim, __ATOMIC_ACQUIRE), next;
@@ -164,6 +168,17 @@ static struct nvs_batch *batch_of(struct nvs_buffer *buffer)
 	return &room->batch;
 }
 
+/*
+ * Called between the copy and the doorbell: when the GPU has been told of entries and segments, the
+ * program may write others there. A processor may perform a store before an earlier load; the
+ * release of the commit orders nothing after it.
+ */
+static void finish_copy(void)
+{
+	nvs_shadow_leave();
+	atomic_thread_fence(memory_order_acquire);
+}
+
 /* The only effect of a batch when there is no trace. */
 static void count_batch(const struct nvs_batch *b, uint16_t flags)
 {
@@ -217,7 +232,7 @@ void nvs_capture_doorbell(struct nvs_buffer *buffer, const struct nvs_view *view
 			nvs_shadow_forward(b);
 		flags |= NVS_SUB_CONTINUED;
 	} while (b->new_put != put);
-	nvs_shadow_leave();
+	finish_copy();
 }
 
 /* True if the program has added entries that no doorbell has claimed. */
@@ -289,5 +304,5 @@ void nvs_capture_lost(const struct nvs_view *view, const struct nvs_doorbell_eve
 		if (ch->shadow && b.count)
 			nvs_shadow_forward(&b);
 	} while (b.new_put != put);
-	nvs_shadow_leave();
+	finish_copy();
 }

@@ -18,7 +18,7 @@
 #define STUCK_SPINS (1u << 24)
 /* after this, a holder of the lock has jumped out of its turn, as for a plain shadow */
 #define LEFT_SPINS (1u << 26)
-#define LEFT_CYCLES (1ull << 32)
+#define LEFT_TICKS (nvs_ticks_of_ms() << 11)
 #define SETTLE_TRIES (1u << 18) /* each is a read over PCIe, together a moment */
 /* maximum for one segment of our own: two entries change the extended base */
 #define OWN_ENTRIES 3u
@@ -221,7 +221,8 @@ static void put_program_entries(struct writing *w, uint32_t n)
 	}
 }
 
-/* As in a plain shadow, the caller's next instruction that matters is a locked one, or a fence. */
+/* As in a plain shadow, the caller's next instruction that matters is an atomic one, which releases
+ * the lock, or a fence. */
 static void commit_entries(struct writing *w)
 {
 	struct nvs_gpfifo_timing *t = w->t;
@@ -230,6 +231,7 @@ static void commit_entries(struct writing *w)
 	nvs_fence_device();
 	NVS_POINT(TIMING);
 	w->sh->userd[NVS_USERD_GP_PUT] = w->put;
+	nvs_fence_device_atomic();
 	t->put = w->put;
 	t->from = w->from;
 	t->base = w->base;
@@ -453,6 +455,7 @@ static uint64_t forward_limit(const struct nvs_shadow *sh, uint64_t claim)
 	if (!atomic_load((_Atomic uint32_t *)&sh->timing->unseen) || !sh->pieces[1].bytes)
 		return claim;
 	put = ((const volatile uint32_t *)page)[NVS_USERD_GP_PUT];
+	atomic_thread_fence(memory_order_acquire); /* its entries are read later */
 	return put < sh->timing->entries ? (claim & ~(uint64_t)NVS_PUT_MASK) | put : claim;
 }
 
@@ -580,7 +583,7 @@ static bool acquire_or_inherit(struct nvs_shadow *sh)
 		atomic_store(&t->seen, now);
 		atomic_store(&t->seen_turn, turn);
 	}
-	if (now - atomic_load(&t->seen) < LEFT_CYCLES && (holder == tid || !is_dead(holder)))
+	if (now - atomic_load(&t->seen) < LEFT_TICKS && (holder == tid || !is_dead(holder)))
 		return false;
 	return take_over(sh, t, holder, tid);
 }

@@ -47,12 +47,12 @@ static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put
 	return true;
 }
 
-/* The caller's next instruction is a locked one, which write-combined stores do not pass either, or
- * a fence. */
+/* The caller's next instruction that matters to the GPU's view is an atomic one, or a fence. */
 static void put_after_entries(struct nvs_shadow *sh, uint32_t put)
 {
 	nvs_fence_device();
 	sh->userd[NVS_USERD_GP_PUT] = put;
+	nvs_fence_device_atomic();
 }
 
 static void write_put(struct nvs_shadow *sh, uint32_t put)

@@ -46,8 +46,8 @@ static const struct nvs_doorbell *find_doorbell(const struct nvs_view *view, uin
 
 OWN_TEXT static void ring_doorbell(struct fast *f)
 {
-	const struct nvs_view *view = atomic_load_explicit(&nvs_process->view,
-							   memory_order_acquire);
+	/* After the store of the epoch, see wait_for_readers(). */
+	const struct nvs_view *view = atomic_load(&nvs_process->view);
 	const struct nvs_doorbell *db = find_doorbell(view, f->address);
 	struct nvs_doorbell_event event = {.doorbell = db, .token = f->value, .stack = NVS_NONE};
 	/* time and call site are needed */
@@ -94,7 +94,7 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 		(struct nvs_activity){.sp = sp, .mark = &mark, .token = (uintptr_t)&f ^ MARK};
 	nvs_calls.sp = sp;
 	atomic_store(&buffer->epoch,
-		     atomic_load_explicit(&nvs_process->epoch, memory_order_relaxed));
+		     atomic_load_explicit(&nvs_process->epoch, memory_order_acquire));
 	ring_doorbell(&f);
 	atomic_store_explicit(&buffer->epoch, 0, memory_order_release);
 	nvs_calls.sp = 0;

@@ -197,15 +197,17 @@ static void begin_step(struct fault_work *w, const struct nvs_doorbell *db,
  * Reads the instruction at the program counter as it was compiled. If its first bytes are now a
  * jump, or a copy of it ran in a trampoline, the context is moved back to the original site.
  *
- * The code is read first and the site looked up afterwards: a site is marked before it is written,
- * so the look-up corrects bytes that were read while the site changed.
+ * The code is read first and the site looked up afterwards, also by the processor: a site is marked
+ * before it is written, so the look-up corrects bytes that were read while the site changed.
  */
 static size_t fetch_instruction(mcontext_t *m, uint8_t *code)
 {
 	uintptr_t pc = nvs_context_pc(m);
 	size_t n = NVS_INSN_MAX - nvs_copy_guarded(code, (const void *)pc, NVS_INSN_MAX);
-	const struct nvs_patch_site *site = nvs_patch_site_of(pc);
+	const struct nvs_patch_site *site;
 
+	atomic_thread_fence(memory_order_acquire);
+	site = nvs_patch_site_of(pc);
 	if (!site)
 		return n;
 	nvs_context_set_pc(m, site->address);

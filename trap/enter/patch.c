@@ -183,6 +183,9 @@ static bool write_all(long mem, struct nvs_patch_site *s, const struct nvs_site 
 	s->hop = plan->hop;
 	s->trampoline = nvs_page_of(s->original);
 	atomic_store(&s->state, NVS_PATCH_WRITING);
+	/* A thread that runs what is written must find this state; the kernel's store is not
+	 * ordered after ours otherwise. */
+	atomic_thread_fence(memory_order_seq_cst);
 	return nvs_site_write_store(mem, plan);
 }
 

@@ -38,8 +38,8 @@ static void store_bytes(uintptr_t to, const uint8_t *bytes, size_t n)
 
 bool nvs_code_write(long mem, uintptr_t to, const uint8_t *bytes, size_t n)
 {
-	uintptr_t last = nvs_page_bytes() - 1, page = to & ~last;
-	size_t span = ((to + n - page) + last) & ~last;
+	uintptr_t page = nvs_page_of(to);
+	size_t span = nvs_page_up(to + n - page);
 
 	if (mem < 0 || nvs_sys4(SYS_pwrite64, mem, bytes, n, to) != (long)n) {
 		if (nvs_sys4(SYS_mprotect, page, span, PROT_READ | PROT_WRITE | PROT_EXEC, 0))

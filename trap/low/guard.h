@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 size_t nvs_copy_guarded(void *to, const void *from, size_t bytes); /* bytes NOT copied */
+/* Loads with acquire order: what follows is not done before. */
 bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
 bool nvs_load64_guarded(const volatile uint64_t *from, uint64_t *value);
 /* Returns where to continue if PC is in one of them, else 0. */

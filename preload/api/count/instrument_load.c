@@ -510,13 +510,17 @@ void nvs_load_free_image(uint64_t handle)
 {
 	for (uint32_t i = 0; handle && i < KEPT; i++) {
 		uint64_t own = handle;
-		void *image = kept[i].image;
+		size_t size;
+		void *image;
 
-		if (atomic_load_explicit(&kept[i].handle, memory_order_relaxed) != handle)
+		if (atomic_load_explicit(&kept[i].handle, memory_order_acquire) != handle)
 			continue;
+		/* When the handle is 0, another thread may take the place. */
+		image = kept[i].image;
+		size = kept[i].size;
 		kept[i].image = NULL;
 		if (atomic_compare_exchange_strong(&kept[i].handle, &own, 0))
-			nvs_free(image, kept[i].size);
+			nvs_free(image, size);
 		return;
 	}
 }

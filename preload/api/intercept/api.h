@@ -284,7 +284,7 @@ extern _Atomic bool nvs_api_profiled;
 extern const struct nvs_api_counting *_Atomic nvs_api_counting;
 static inline const struct nvs_api_counting *nvs_api_get_counting(void)
 {
-	return atomic_load_explicit(&nvs_api_counting, memory_order_relaxed);
+	return atomic_load_explicit(&nvs_api_counting, memory_order_acquire);
 }
 /* A call returned RESULT, an error that a fault of the GPU may have caused. */
 extern void (*nvs_api_call_failed)(uint32_t result);

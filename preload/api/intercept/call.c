@@ -39,7 +39,7 @@ int nvs_api_personality(int version, int actions, uint64_t class, void *exceptio
 
 static bool is_live(void)
 {
-	return atomic_load_explicit(&nvs_api_live, memory_order_relaxed) && nvs_trap_is_started();
+	return atomic_load_explicit(&nvs_api_live, memory_order_acquire) && nvs_trap_is_started();
 }
 
 /* After the writer has ended only calls with submissions are recorded; the others would create a

@@ -52,10 +52,9 @@ static void count_copy(struct nvs_live_slot *slot, const struct nvs_api_returned
 #define CONTEXTS (1u << CONTEXT_BITS)
 
 /* Cache of the GPU of each context. A forked child looks it up again. */
-static struct {
+static struct known_context {
 	_Atomic uint64_t context;
-	uint32_t gpu; /* row + 1 */
-	uint32_t pid;
+	_Atomic uint64_t gpu; /* row + 1; PID in the upper half */
 } contexts[CONTEXTS];
 
 static uint32_t gpu_of_device(struct nvs_live_page *page, int device)
@@ -80,26 +79,45 @@ static uint32_t query_gpu(struct nvs_live_page *page)
 	return gpu_of_device(page, device);
 }
 
+/* Another context may take the place meanwhile, as in nvs_live_handle_row(). */
+static bool find_context(struct known_context *at, uint64_t context, uint32_t pid, uint32_t *gpu)
+{
+	uint64_t known;
+
+	if (atomic_load_explicit(&at->context, memory_order_acquire) != context)
+		return false;
+	known = atomic_load_explicit(&at->gpu, memory_order_relaxed);
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&at->context, memory_order_relaxed) != context ||
+	    known >> 32 != pid)
+		return false;
+	*gpu = (uint32_t)known;
+	return true;
+}
+
+static void keep_context(struct known_context *at, uint64_t context, uint32_t pid, uint32_t gpu)
+{
+	NVS_LOCK_SCOPE();
+	atomic_store_explicit(&at->context, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&at->gpu, (uint64_t)pid << 32 | gpu, memory_order_relaxed);
+	atomic_store_explicit(&at->context, context, memory_order_release);
+}
+
 uint64_t nvs_api_current_context(struct nvs_live_page *page, uint32_t *gpu)
 {
 	int (*get)(uint64_t *) = nvs_api_driver_function("cuCtxGetCurrent");
 	uint64_t context = 0;
-	uint32_t at;
+	struct known_context *at;
 
 	*gpu = 0;
 	NVS_QUIET();
 	if (!get || get(&context))
 		context = 0;
-	at = nvs_hash(context, CONTEXT_BITS);
-	if (context && atomic_load(&contexts[at].context) == context &&
-	    contexts[at].pid == page->head->pid) {
-		*gpu = contexts[at].gpu;
-	} else if (context) {
+	at = &contexts[nvs_hash(context, CONTEXT_BITS)];
+	if (context && !find_context(at, context, page->head->pid, gpu)) {
 		*gpu = query_gpu(page);
-		atomic_store(&contexts[at].context, 0);
-		contexts[at].gpu = *gpu;
-		contexts[at].pid = page->head->pid;
-		atomic_store(&contexts[at].context, context);
+		keep_context(at, context, page->head->pid, *gpu);
 	}
 	return context;
 }

@@ -61,9 +61,9 @@ static inline void nvs_fence_device(void)
 	__asm__ volatile("dsb st" ::: "memory");
 }
 
-static inline void nvs_fence_loads(void)
+static inline void nvs_fence_device_atomic(void)
 {
-	__asm__ volatile("dmb ishld" ::: "memory");
+	nvs_fence_device();
 }
 
 static inline void nvs_add_local(uint64_t *counter, uint64_t n)

@@ -52,8 +52,8 @@ static inline void nvs_fence_device(void)
 	__asm__ volatile("sfence" ::: "memory");
 }
 
-/* Loads stay in order here. */
-static inline void nvs_fence_loads(void)
+/* Locked instructions order even write-combined stores. */
+static inline void nvs_fence_device_atomic(void)
 {
 	__asm__ volatile("" ::: "memory");
 }

@@ -1,17 +1,33 @@
 # SPDX-License-Identifier: MIT
 # nvsnoop. `make` builds and never installs; `make demo` and `make check` set up what is missing first.
-# V=1 shows commands, O=2 sets optimisation, SAN=address,undefined builds tools and tests sanitized,
-# COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each folder's own rules are in its module.mk.
+# ARCH=aarch64 builds for that processor, V=1 shows commands, O=2 sets optimisation, SAN=address,undefined builds tools
+# and tests sanitized, COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each folder's own rules are in its module.mk.
 
-BUILD   ?= build
+HOST    := $(shell uname -m)
+# The processor that is built for: each has folders of its own, trap/arch/$(ARCH) and so on.
+ARCH    ?= $(HOST)
+BUILD   ?= build$(if $(filter-out $(HOST),$(ARCH)),-$(ARCH))
 # One name for one folder: the dependency files of objects contain it.
 override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
+ifeq ($(ARCH),$(HOST))
 ifeq ($(origin CC),default)
 CC       = gcc
 endif
 AR      ?= ar
-# The target's processor: each has folders of its own, trap/arch/$(ARCH) and so on.
-ARCH    ?= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+else
+# Another processor than this machine's: Debian's cross compiler and libraries, unpacked into a folder.
+ROOT    := $(shell scripts/$(ARCH)-root)
+ifeq ($(ROOT),)
+$(error nothing to build for $(ARCH) with)
+endif
+TOOL     = $(ROOT)/usr/bin/$(ARCH)-linux-gnu-
+CC       = $(TOOL)gcc-12 --sysroot=$(ROOT)
+CXX      = $(TOOL)g++-12 --sysroot=$(ROOT)
+AR       = $(TOOL)ar
+OBJCOPY  = $(TOOL)objcopy
+# Before a program that was built.
+RUN      = $(ROOT)/usr/bin/qemu-$(ARCH) -L $(ROOT)
+endif
 O       ?= 2
 DESTDIR ?=
 PREFIX  ?= /usr/local
@@ -41,7 +57,9 @@ COVFLAGS = $(if $(COVERAGE),--coverage)
 # The preloaded part: position independent, nothing exported unless marked, static TLS, no stack protector
 # (the trap runs on its own stacks).
 PRELOAD_CFLAGS = $(COMMON) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector \
-                 -fno-omit-frame-pointer -D_GNU_SOURCE
+                 -fno-omit-frame-pointer -D_GNU_SOURCE $(PRELOAD_$(ARCH))
+# Atomic instructions instead of calls of libgcc.
+PRELOAD_aarch64 = -march=armv8.1-a
 # The trap must not touch vector registers.
 TRAP_CFLAGS    = $(PRELOAD_CFLAGS) -mgeneral-regs-only $(if $(TEST_POINTS),-DNVS_TEST_POINTS)
 TOOL_CFLAGS    = $(COMMON) $(SANFLAGS) $(COVFLAGS) -D_GNU_SOURCE

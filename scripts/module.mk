@@ -44,7 +44,7 @@ CARDS = $(wildcard share/nvsnoop/cards/*)
 all: $(MAN:%=$(BUILD)/man/%)
 $(BUILD)/man/%.1: man/%.1.in man/make-page man/DATE VERSION docs/glossary.md $(BUILD)/%
 	$(call say,GEN,$@)
-	$(Q)mkdir -p $(@D) && man/make-page $< $(BUILD)/$* >$@.new && mv $@.new $@
+	$(Q)mkdir -p $(@D) && RUN='$(RUN)' man/make-page $< $(BUILD)/$* >$@.new && mv $@.new $@
 
 INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir)/%) \
             $(CARDS:share/%=$(DESTDIR)$(datadir)/%) \
@@ -113,7 +113,7 @@ bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsn
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(BUNDLE)/man
 	$(Q)install -m 644 $(wildcard scripts/completion/*) $(BUNDLE)/completion
 	$(Q)install -m 644 $(SQL) $(BUNDLE)/sql
-	$(Q)for package in $(BUNDLED); do install -m 644 /usr/share/doc/$$package/copyright $(BUNDLE)/licences/$$package || \
+	$(Q)for package in $(BUNDLED); do install -m 644 $(ROOT)/usr/share/doc/$$package/copyright $(BUNDLE)/licences/$$package || \
 	    echo "bundle: the licence of $$package is missing; do not distribute the bundle" >&2; done
 	$(Q)install -m 644 LICENSE $(BUNDLE) && install -m 644 scripts/bundle-readme.md $(BUNDLE)/README.md
 	$(call say,BUNDLE,$(BUNDLE))

@@ -5,7 +5,8 @@
 # folder stands for its archive, names that end in .o are in the build folder, anything else is passed to the linker.
 # Programs that link decode or sass and neither trap nor preload are also built and run under ASan and UBSan.
 
-UNIT_SRC   = $(wildcard tests/unit/*.c)
+# Those in the folder of a processor are about its code.
+UNIT_SRC   = $(wildcard tests/unit/*.c tests/unit/$(ARCH)/*.c)
 UNIT       = $(UNIT_SRC:%.c=$(BUILD)/%)
 UNIT_SAN   = $(patsubst %.c,$(BUILD)/san/%,$(shell grep -ls 'LINK:.*\(decode\|sass\|bench\)' $(UNIT_SRC) /dev/null | \
                xargs -r grep -Ls 'LINK:.*\(trap\|preload\)'))
@@ -18,7 +19,7 @@ $(BUILD)/libtrap.a $(BUILD)/libpreload.a:
 
 $(BUILD)/tests/unit/%.o: tests/unit/%.c
 	$(call say,CC,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -Itests/unit/$(ARCH) -Itests/apps/arch/$(ARCH) -c -o $@ $<
 
 # Archives in the order in which they need each other; libraries last.
 link_words = $(shell sed -n 's,.*LINK: *\(.*\) \*/.*,\1,p' $(1))

@@ -209,7 +209,9 @@ static bool probe_writable(uintptr_t dynamic)
 	uint64_t tag = *(const uint64_t *)dynamic;
 	struct iovec here = {&tag, sizeof(tag)}, there = {(void *)dynamic, sizeof(tag)};
 
-	if (populate_page(nvs_page_up((uintptr_t)own)))
+	/* qemu's user mode ignores unknown advice: then even code counts as writable. */
+	if (populate_page(nvs_page_up((uintptr_t)own)) &&
+	    !populate_page(nvs_page_of((uintptr_t)&populate_page)))
 		return populate_page(nvs_page_of(dynamic));
 	/* Writes the first tag of the dynamic section, which never changes, over itself. If the
 	 * call is not allowed, the result is false: relocated. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <x86intrin.h>
+#include "trap/arch/cpu.h"
 #include "app.h"
 
 enum { BURSTS = 41, CALLS = 2000 };
@@ -32,7 +32,7 @@ int main(void)
 		call[b] = (app_ns() - start) / CALLS;
 		start = app_ns();
 		for (int i = 0; i < CALLS; i++)
-			sum += __rdtsc() + __rdtsc();
+			sum += nvs_ticks() + nvs_ticks();
 		clock[b] = (app_ns() - start) / CALLS;
 		/* The writer empties the buffer. */
 		nanosleep(&rest, NULL);

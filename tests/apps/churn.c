@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "app.h"
+#include "insns.h"
 #include "tests/softgpu/softgpu.h"
 
 #define SUBMITTERS 3
@@ -32,7 +33,7 @@ static void store(volatile void *address, uint32_t token)
 {
 	volatile uint32_t *to = own_page ? own_page : address;
 
-	__asm__ volatile("sfence\n\tmovl %1, (%0)" : : "r"(to), "r"(token) : "memory");
+	insn_ring(to, token);
 }
 
 static void check(struct softgpu_channel *ch, uint32_t n)

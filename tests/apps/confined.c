@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "app.h"
+#include "insns.h"
 #include "tests/softgpu/softgpu.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
@@ -379,7 +380,7 @@ static void broker(int sig, siginfo_t *info, void *context_)
 	ucontext_t *uc = context_;
 
 	brokered++;
-	uc->uc_mcontext.gregs[REG_RAX] = -EACCES;
+	insn_set_result(uc, -EACCES);
 }
 
 static void act_broker(void)

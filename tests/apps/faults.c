@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "app.h"
+#include "insns.h"
 #include "tests/softgpu/softgpu.h"
 
 static struct softgpu_channel *channel;
@@ -116,13 +117,14 @@ static volatile int breaks, steps;
 static void on_break(int sig, siginfo_t *info, void *context)
 {
 	breaks++;
+	insn_after_break(context);
 }
 
 static void breakpoints(void)
 {
 	install(SIGTRAP, on_break, 0);
 	for (int i = 0; i < 50; i++) {
-		__asm__ volatile("int3");
+		insn_break();
 		submit(2);
 	}
 	printf("breakpoints: %d\n", breaks);
@@ -134,25 +136,13 @@ static void on_step(int sig, siginfo_t *info, void *context)
 	steps++;
 }
 
-__attribute__((noinline)) static void ring_stepwise(volatile void *address, uint32_t token)
-{
-	__asm__ volatile("pushf\n\torl $0x100, (%%rsp)\n\tpopf\n\t"
-			 "nop\n\t"
-			 "movl %1, (%0)\n\t"
-			 "nop\n\tnop\n\t"
-			 "pushf\n\tandl $~0x100, (%%rsp)\n\tpopf\n\t"
-			 :
-			 : "r"(address), "r"(token)
-			 : "memory", "cc");
-}
-
 /* Often enough that the store is patched on the way. */
 static void stepping(void)
 {
 	int first = 0, same = 1;
 
 	install(SIGTRAP, on_step, 0);
-	softgpu_set_store(ring_stepwise);
+	softgpu_set_store(insn_ring_stepwise);
 	for (int i = 0; i < 40; i++) {
 		steps = 0;
 		submit(1);

@@ -3,9 +3,9 @@
  * patch CASE [ARGUMENT]: doorbell stores that may be patched, that must not be, that are patched
  * while threads run them, or that are unloaded and loaded again. Prints the result of each.
  * Software GPU only.
- *   refused   a jump into the store; no padding near it; and one store that can be patched
+ *   refused   two stores that cannot be patched, and one that can
  *   running   8 threads in twelve stores, each patched while they run it, within ARGUMENT ms
- *   crammed   two stores, with no free address within 2 GiB of them
+ *   crammed   two stores, with no free address in reach of a jump from them
  *   reload    the store's library (ARGUMENT) is unloaded and loaded again, while others submit
  */
 #include <dlfcn.h>
@@ -15,11 +15,11 @@
 #include <sys/mman.h>
 #include <time.h>
 #include "app.h"
+#include "insns.h"
 #include "tests/softgpu/softgpu.h"
 
 #define THREADS 8
 #define SITES 12
-#define JUMP 0xeb
 #define LIMIT_MS 5000
 
 static _Atomic int stop;
@@ -27,38 +27,19 @@ static CUcontext context;
 
 /* ---- stores ---- */
 
-#define STORE(name, before, between)                                            \
-	void name(volatile void *address, uint32_t token);                      \
-	extern const volatile uint8_t name##_at[];                              \
-	__asm__("	.text\n	.globl " #name "\n	.type " #name           \
-		", @function\n	.p2align 4\n" #name ":\n"                       \
-		"	.cfi_startproc\n	sfence\n" before #name "_at:\n" \
-		"	.byte 0x89, 0x37\n" /* mov %esi, (%rdi) */              \
-		between "	ret\n	.cfi_endproc\n	.size " #name ", . - " #name "\n")
-
-/* As the driver's: a jump, and padding behind it that never runs. */
-#define PADDED                                                                    \
-	"	jmp 1f\n	.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n	.p2align " \
-	"4\n1:\n"
-
-STORE(good, "", PADDED);
-/* Never taken, but who knows: into the second byte. */
-STORE(entered, "	test %rdi, %rdi\n	jne 2f\n	jmp entered_at + 1\n2:\n", PADDED);
-/* Nothing but code as far as a short jump reaches. */
-STORE(crowded, "	.rept 60\n	add $1, %eax\n	.endr\n",
-      "	.rept 60\n	add $1, %eax\n	.endr\n");
-STORE(site0, "", PADDED);
-STORE(site1, "", PADDED);
-STORE(site2, "", PADDED);
-STORE(site3, "", PADDED);
-STORE(site4, "", PADDED);
-STORE(site5, "", PADDED);
-STORE(site6, "", PADDED);
-STORE(site7, "", PADDED);
-STORE(site8, "", PADDED);
-STORE(site9, "", PADDED);
-STORE(site10, "", PADDED);
-STORE(site11, "", PADDED);
+INSN_STORE(good);
+INSN_STORE(site0);
+INSN_STORE(site1);
+INSN_STORE(site2);
+INSN_STORE(site3);
+INSN_STORE(site4);
+INSN_STORE(site5);
+INSN_STORE(site6);
+INSN_STORE(site7);
+INSN_STORE(site8);
+INSN_STORE(site9);
+INSN_STORE(site10);
+INSN_STORE(site11);
 
 static const struct {
 	softgpu_store store;
@@ -77,12 +58,12 @@ static void nap(void)
 /* Submits with the store until it is a jump, for a while at most. */
 static bool becomes_jump(const volatile uint8_t *at, struct softgpu_channel *ch, int limit_ms)
 {
-	for (int i = 0; i < limit_ms && *at != JUMP; i++) {
+	for (int i = 0; i < limit_ms && !insn_is_jump(at); i++) {
 		if (ch)
 			softgpu_submit_count(ch);
 		nap();
 	}
-	return *at == JUMP;
+	return insn_is_jump(at);
 }
 
 static void check(struct softgpu_channel *ch, uint32_t n)
@@ -93,18 +74,29 @@ static void check(struct softgpu_channel *ch, uint32_t n)
 
 /* ---- cases ---- */
 
+/* Two stores that are not patched. */
+#define USE(first, second)                       \
+	static const struct {                    \
+		softgpu_store store;             \
+		const volatile uint8_t *at;      \
+		const char *name;                \
+	} refused_stores[] = {{first, first##_at, #first}, {second, second##_at, #second}}
+INSN_REFUSED(USE);
+
 static void refused(const char *arg)
 {
 	struct softgpu_channel *ch = softgpu_channel_at(0);
 	uint32_t n = 0;
 
-	softgpu_set_store(entered);
-	EXPECT(!becomes_jump(entered_at, ch, 400), "patched a store that is jumped into");
-	softgpu_set_store(crowded);
-	EXPECT(!becomes_jump(crowded_at, ch, 400), "patched a store without a cave");
-	EXPECT(entered_at[0] == 0x89 && entered_at[1] == 0x37 && crowded_at[0] == 0x89 &&
-		       crowded_at[1] == 0x37,
-	       "the stores were changed");
+	for (int i = 0; i < 2; i++) {
+		uint8_t before[4];
+
+		memcpy(before, (const void *)refused_stores[i].at, sizeof(before));
+		softgpu_set_store(refused_stores[i].store);
+		becomes_jump(refused_stores[i].at, ch, 400);
+		EXPECT(!memcmp(before, (const void *)refused_stores[i].at, sizeof(before)),
+		       "patched the store '%s'", refused_stores[i].name);
+	}
 	softgpu_set_store(good);
 	EXPECT(becomes_jump(good_at, ch, LIMIT_MS), "the good one was not patched");
 	for (int i = 0; i < 500; i++)
@@ -112,11 +104,11 @@ static void refused(const char *arg)
 	check(ch, n);
 }
 
-/* Takes the free addresses from FROM to TO that lie within 2 GiB of here. */
+/* Takes the free addresses from FROM to TO that lie in reach of a jump from here. */
 static void cram(uintptr_t from, uintptr_t to)
 {
-	uintptr_t here = (uintptr_t)good_at & -4096ul, low = here - (2ul << 30),
-		  high = here + (2ul << 30);
+	uintptr_t here = (uintptr_t)good_at & -4096ul, low = here - INSN_REACH,
+		  high = here + INSN_REACH;
 
 	from = from < low ? low : from;
 	to = to > high ? high : to;

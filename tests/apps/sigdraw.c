@@ -15,6 +15,7 @@
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include "sigapp.h"
+#include "insns.h"
 
 static const int signals[] = {SIGSEGV, SIGTRAP, SIGSEGV, SIGTRAP, SIGUSR1, 44, 45};
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
@@ -114,17 +115,14 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	tell(sig, info, uc);
 	submit(1);
 	if (info->si_code > 0 && sig == SIGSEGV)
-		uc->uc_mcontext.gregs[REG_RIP] += 2; /* the load in fault() */
+		insn_after_fault(uc);
+	else if (info->si_code > 0)
+		insn_after_break(uc);
 	ran++;
 	if (may_jump && depth == 0 && sig != 44) {
 		may_jump = false;
 		siglongjmp(out, sig);
 	}
-}
-
-static void fault(void)
-{
-	__asm__ volatile("xor %%eax, %%eax\n\tmov (%%rax), %%eax" : : : "rax", "memory");
 }
 
 /* ---- what is drawn ---- */
@@ -309,9 +307,9 @@ static void draw_fault(void)
 	printf("  fault %d\n", sig);
 	fflush(stdout);
 	if (sig == SIGSEGV)
-		fault();
+		insn_fault();
 	else
-		__asm__ volatile("int3");
+		insn_break();
 }
 
 static void draw_steps(int n);

@@ -13,7 +13,8 @@ static struct sg_log_head *map_log(const char *path)
 {
 	struct sg_log_head *h;
 	uint64_t none = 0;
-	long fd = sg_sys(SYS_open, (long)path, O_RDWR | O_CREAT | O_CLOEXEC, 0600, 0, 0, 0);
+	long fd = sg_sys(SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CREAT | O_CLOEXEC, 0600, 0,
+			 0);
 
 	if (fd < 0 || sg_sys(SYS_ftruncate, fd, (long)SG_LOG_LIMIT, 0, 0, 0, 0) < 0)
 		return NULL;

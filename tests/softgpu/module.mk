@@ -3,7 +3,7 @@
 SOFTGPU     = $(BUILD)/softgpu
 SG_BOTH     = $(addprefix tests/softgpu/,log.c options.c release.c)
 SG_GPU_SRC  = $(wildcard tests/softgpu/gpu/*.c) $(SG_BOTH)
-SG_CUDA_SRC = $(wildcard tests/softgpu/driver/*.c tests/softgpu/driver/*.S) $(SG_BOTH)
+SG_CUDA_SRC = $(wildcard tests/softgpu/driver/*.c tests/softgpu/driver/arch/$(ARCH)/*.S) $(SG_BOTH)
 SG_APPS     = $(patsubst tests/apps/%.c,$(BUILD)/apps/%,$(wildcard tests/apps/*.c)) \
               $(patsubst tests/apps/%.cc,$(BUILD)/apps/%,$(wildcard tests/apps/*.cc))
 SG_PLUGINS  = $(patsubst tests/apps/plugins/%.c,$(BUILD)/apps/%.so,$(wildcard tests/apps/plugins/*.c)) \
@@ -54,7 +54,7 @@ $(SOFTGPU)/logcheck: tests/softgpu/logcheck.c $(BUILD)/libnvsnoop-decode.a
 
 $(BUILD)/apps/%: tests/apps/%.c $(SOFTGPU)/libcuda.so
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -L$(SOFTGPU) -lcuda -lpthread -ldl
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -Itests/apps/arch/$(ARCH) -D_GNU_SOURCE -o $@ $< -L$(SOFTGPU) -lcuda -lpthread -ldl
 
 $(BUILD)/apps/%: tests/apps/%.cc $(SOFTGPU)/libcuda.so
 	$(call say,LD,$@)
@@ -63,7 +63,7 @@ $(BUILD)/apps/%: tests/apps/%.cc $(SOFTGPU)/libcuda.so
 
 $(BUILD)/apps/%.so: tests/apps/plugins/%.c $(SOFTGPU)/libcuda.so
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -fPIC -shared -o $@ $< -L$(SOFTGPU) -lcuda
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -Itests/apps/arch/$(ARCH) -D_GNU_SOURCE -fPIC -shared -o $@ $< -L$(SOFTGPU) -lcuda
 
 $(BUILD)/apps/%.so: tests/apps/plugins/%.cc $(SOFTGPU)/libcuda.so
 	$(call say,LD,$@)

@@ -12,21 +12,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "trap/arch/cpu.h"
 
 /* The kernel's result: a negative number is -errno. */
-static inline long sg_sys(long nr, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
+#define sg_sys nvs_syscall
 
 static inline void *sg_mmap(void *at, size_t n, int prot, int flags, int fd, uint64_t off)
 {

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "insns.h"
 #include "preload/base/state.h"
 #include "preload/signals/sigactions.h"
 #include "tests/unit/sigcalls.h"
@@ -87,6 +88,8 @@ static void fault(void)
 static void note(int sig, siginfo_t *info, void *uc)
 {
 	tell("got:%d code:%d ", sig, info->si_code);
+	if (sig == SIGTRAP && info->si_code > 0)
+		insn_after_break(uc);
 }
 
 static void fault_again(int sig, siginfo_t *info, void *uc)

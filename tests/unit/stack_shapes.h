@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions with every kind of frame that compilers make, each calling the next in a chain. The
- * last one is a "store", an instruction that traps (ud2, two bytes). */
+ * last one is a "store", an instruction that traps. */
 #ifndef NVSNOOP_TEST_STACK_SHAPES_H
 #define NVSNOOP_TEST_STACK_SHAPES_H
 
 #include <alloca.h>
 #include <stdint.h>
 #include <string.h>
+#include "shapes_arch.h"
 
 struct step;
 struct chain {
@@ -19,7 +20,6 @@ struct step {
 	uint32_t size;
 };
 
-#define STORE() asm volatile("ud2" ::: "memory")
 #define KEEP(p) asm volatile("" ::"r"(p) : "memory")
 #define SHAPE __attribute__((noinline, noclone)) static
 #ifdef __clang__
@@ -58,7 +58,7 @@ SHAPE void shape_large(struct chain *c)
 	KEEP(room);
 }
 
-/* Saves all callee-saved registers, RBP among them, and uses it for something else. */
+/* Saves callee-saved registers, on x86-64 RBP among them, and uses them for something else. */
 SHAPE void shape_registers(struct chain *c)
 {
 	uint64_t a = c->returns, b = a * 3, d = a * 5, e = a * 7, f = a * 11, g = a * 13;
@@ -139,32 +139,10 @@ SHAPE void store_varying(struct chain *c)
 	KEEP(room);
 }
 
-/* RBP is something else at the store, the caller's lies in a slot. */
-void store_no_rbp(struct chain *c);
-asm(".text\n"
-    ".type store_no_rbp, @function\n"
-    "store_no_rbp:\n"
-    ".cfi_startproc\n"
-    "	pushq %rbp\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    ".cfi_rel_offset %rbp, 0\n"
-    "	movl $0x1234, %ebp\n"
-    "	pushq $77\n"
-    ".cfi_adjust_cfa_offset 8\n"
-    "	ud2\n"
-    "	addq $8, %rsp\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    "	popq %rbp\n"
-    ".cfi_adjust_cfa_offset -8\n"
-    ".cfi_restore %rbp\n"
-    "	ret\n"
-    ".cfi_endproc\n"
-    ".size store_no_rbp, . - store_no_rbp\n");
-
 static const step_fn shapes[] = {shape_small,	  shape_middle,	 shape_large,
 				 shape_registers, shape_framed,	 shape_stale,
 				 shape_untouched, shape_aligned, shape_aligned_varying};
-static const step_fn stores[] = {store_leaf, store_room, store_varying, store_no_rbp};
+static const step_fn stores[] = {store_leaf, store_room, store_varying, store_no_fp};
 #define NSHAPES (sizeof(shapes) / sizeof(*shapes))
 #define NSTORES (sizeof(stores) / sizeof(*stores))
 

@@ -12,6 +12,8 @@
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
+#include "trap/arch/context.h"
+#include "insns.h"
 #include "preload/base/preload.h"
 #include "tests/unit/doorbell_page.h"
 #include "tests/unit/fakering.h"
@@ -90,15 +92,15 @@ static void next_entry(uint32_t bytes)
 static void ring_slow(uint32_t bytes)
 {
 	next_entry(bytes);
-	__asm__ volatile("movl %1, (%0)" : : "a"(page + 0x90), "c"(TOKEN) : "memory");
+	insn_store(page + 0x90, TOKEN);
 }
 
 /* As a patched site does. */
 __attribute__((noinline)) static bool ring_fast(uint32_t bytes)
 {
 	static const struct nvs_patch_site site = {
-		.form = {.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90}};
-	struct nvs_fast_regs regs = {.rax = (uintptr_t)page, .rcx = TOKEN};
+		.form = INSN_FAST_FORM};
+	struct nvs_fast_regs regs = INSN_FAST_REGS((uintptr_t)page, TOKEN);
 
 	next_entry(bytes);
 	return nvs_fast_doorbell(&site, &regs);
@@ -256,8 +258,8 @@ static void on_bus(int sig)
 __attribute__((noinline)) static bool ring_over_hole(void (*fn)(void))
 {
 	static const struct nvs_patch_site site = {
-		.form = {.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90}};
-	struct nvs_fast_regs regs = {.rax = (uintptr_t)page, .rcx = TOKEN};
+		.form = INSN_FAST_FORM};
+	struct nvs_fast_regs regs = INSN_FAST_REGS((uintptr_t)page, TOKEN);
 
 	within = fn;
 	CHECK(!ftruncate(hole, 0));
@@ -534,7 +536,7 @@ static void step(int sig, siginfo_t *info, void *context)
 	ucontext_t *uc = context;
 
 	if (steps < 64)
-		at[steps] = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+		at[steps] = nvs_context_pc(&uc->uc_mcontext);
 	steps++;
 	CHECK(info->si_code == TRAP_TRACE && (uintptr_t)info->si_addr == at[steps - 1]);
 }
@@ -543,14 +545,7 @@ static void step(int sig, siginfo_t *info, void *context)
 __attribute__((noinline)) static int step_over(void *to, uintptr_t *where)
 {
 	steps = 0;
-	__asm__ volatile("pushf\n\torl $0x100, (%%rsp)\n\tpopf\n\t"
-			 "nop\n\t"
-			 "movl %1, (%0)\n\t"
-			 "nop\n\tnop\n\t"
-			 "pushf\n\tandl $~0x100, (%%rsp)\n\tpopf\n\t"
-			 :
-			 : "a"(to), "c"(TOKEN)
-			 : "memory", "cc");
+	insn_ring_stepwise(to, TOKEN);
 	memcpy(where, at, sizeof(at));
 	return steps;
 }
@@ -562,6 +557,8 @@ static void test_steps(void)
 	uint32_t ordinary;
 	int n, m;
 
+	if (!INSN_CAN_STEP)
+		return;
 	sigaction(SIGTRAP, &a, NULL);
 	n = step_over(&ordinary, plain);
 	CHECK(n >= 6 && n < 64);

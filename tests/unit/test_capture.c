@@ -3,6 +3,7 @@
 /* What a doorbell commits is copied completely: rings that wrap, segments across mappings, pieces,
  * gaps. */
 #include <ucontext.h>
+#include "trap/arch/context.h"
 #include "tests/unit/fakering.h"
 #include "trap/buffer/process.h"
 
@@ -424,11 +425,11 @@ static void test_large(void)
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
-	uintptr_t on = nvs_guard_fixup((uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+	uintptr_t on = nvs_guard_fixup(nvs_context_pc(&uc->uc_mcontext));
 
 	if (!on)
 		_exit(99);
-	uc->uc_mcontext.gregs[REG_RIP] = (greg_t)on;
+	nvs_context_set_pc(&uc->uc_mcontext, on);
 }
 
 int main(void)

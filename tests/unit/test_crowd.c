@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
+#include "insns.h"
 #include "tests/unit/fakering.h"
 #include "trap/buffer/process.h"
 
@@ -66,7 +67,7 @@ static volatile int calls;
 static void on_sys(int sig, siginfo_t *info, void *context)
 {
 	calls++;
-	((ucontext_t *)context)->uc_mcontext.gregs[REG_RAX] = 0;
+	insn_set_result(context, 0);
 }
 
 /* From here on this thread's questions after other threads, and its naps, are counted. */

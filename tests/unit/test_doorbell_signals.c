@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "insns.h"
 #include "preload/base/preload.h"
 #include "tests/unit/doorbell_page.h"
 
@@ -88,12 +89,9 @@ static void ring(bool readable, bool odd)
 	gpfifo[put] = (readable ? VA : VA + 4096) | 8ull << 42;
 	put = (put + 1) % RING;
 	if (odd)
-		__asm__ volatile("movd %1, %%xmm3; movd %%xmm3, (%0)"
-				 :
-				 : "r"(reg), "r"(TOKEN)
-				 : "memory", "xmm3");
+		insn_store_odd(reg, TOKEN);
 	else
-		__asm__ volatile("movl %1, (%0)" : : "a"(reg), "c"(TOKEN) : "memory");
+		insn_store(reg, TOKEN);
 	CHECK(*seen == TOKEN);
 }
 

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ucontext.h>
+#include "insns.h"
 #include "preload/base/state.h"
 #include "preload/writer/session.h"
 #include "tests/unit/fakering.h"
@@ -85,7 +86,6 @@ static int nested, asked;
 static void on_call(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
-	greg_t *r = uc->uc_mcontext.gregs;
 
 	/* Other handlers come afterwards. */
 	CHECK(sigismember(&uc->uc_sigmask, SIGUSR1));
@@ -95,7 +95,8 @@ static void on_call(int sig, siginfo_t *info, void *context)
 	if (leave)
 		siglongjmp(jump, 1);
 	nested = record();
-	r[REG_RAX] = nvs_sys4(SYS_openat, r[REG_RDI], r[REG_RSI], r[REG_RDX] & ~O_EXCL, r[REG_R10]);
+	insn_set_result(uc, nvs_sys4(SYS_openat, insn_argument(uc, 0), insn_argument(uc, 1),
+				     insn_argument(uc, 2) & ~O_EXCL, insn_argument(uc, 3)));
 }
 
 /* A new file, and the name of the thread, which is asked for with its first record. */

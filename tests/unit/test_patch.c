@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <ucontext.h>
+#include "insns.h"
 #include "tests/unit/doorbell_page.h"
 #include "tests/unit/fakering.h"
 #include "trap/enter/patch.h"
@@ -273,18 +274,19 @@ static void (*before)(int write); /* NULL: nothing happens */
 
 static void on_sys(int sig, siginfo_t *info, void *context)
 {
-	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+	ucontext_t *uc = context;
 
 	if (info->si_syscall == SYS_pwrite64) {
 		writes++;
 		if (before)
 			before(writes);
 	}
-	if (failing >> writes & 1 && (info->si_syscall == SYS_pwrite64 || r[REG_RDX] & PROT_WRITE))
-		r[REG_RAX] = -EPERM;
+	if (failing >> writes & 1 && (info->si_syscall == SYS_pwrite64 || insn_argument(uc, 2) & PROT_WRITE))
+		insn_set_result(uc, -EPERM);
 	else
-		r[REG_RAX] = nvs_syscall(info->si_syscall, r[REG_RDI], r[REG_RSI], r[REG_RDX],
-					 r[REG_R10], 0, LET);
+		insn_set_result(uc, nvs_syscall(info->si_syscall, insn_argument(uc, 0),
+						insn_argument(uc, 1), insn_argument(uc, 2),
+						insn_argument(uc, 3), 0, LET));
 }
 
 static void filter_writes(void)

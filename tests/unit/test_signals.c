@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "insns.h"
 #include "preload/signals/sigactions.h"
 #include "preload/base/state.h"
 #include "tests/unit/sigcases.h"
@@ -138,13 +139,13 @@ static void case_sent_default(void)
 
 static void case_breakpoint_default(void)
 {
-	__asm__ volatile("int3");
+	insn_break();
 }
 
 static void case_breakpoint(void)
 {
 	install(SIGTRAP, note, 0, 0);
-	__asm__ volatile("int3");
+	insn_break();
 	tell("went on ");
 }
 
@@ -156,15 +157,13 @@ static void count_step(int sig, siginfo_t *info, void *uc)
 	ucontext_t *u = uc;
 
 	if (++steps == 10)
-		u->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+		insn_end_steps(u);
 }
 
 static void case_steps(void)
 {
 	install(SIGTRAP, count_step, 0, 0);
-	__asm__ volatile("pushf; orl $0x100, (%%rsp); popf\n\t"
-			 "nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop" ::
-				 : "memory", "cc");
+	insn_steps();
 	tell("steps:%d ", steps);
 }
 

@@ -18,6 +18,7 @@
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
 #include "tests/unit/stack_shapes.h"
+#include "trap/arch/context.h"
 #include "trap/stack/stackcache.h"
 #include "trap/buffer/process.h"
 
@@ -28,7 +29,7 @@
 /* ---- what the handler sees ---- */
 
 struct store {
-	uintptr_t rip, rsp, rbp;
+	uintptr_t pc, sp, fp, lr;
 	void **pcs;
 	uint32_t n;
 	uint32_t id; /* of these pcs, by a table of the test's own */
@@ -71,10 +72,10 @@ static void learn(struct store *s)
 {
 	struct nvs_buffer *ring = nvs_buffer_own();
 
-	s->before = nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp, 0);
+	s->before = nvs_stackcache_match(ring, s->pc, s->sp, s->fp, s->lr);
 	if (learning)
-		nvs_stackcache_add(ring, s->rip, s->rsp, s->rbp, 0, s->pcs, s->n, s->id);
-	s->after = nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp, 0);
+		nvs_stackcache_add(ring, s->pc, s->sp, s->fp, s->lr, s->pcs, s->n, s->id);
+	s->after = nvs_stackcache_match(ring, s->pc, s->sp, s->fp, s->lr);
 	matches += s->before != NVS_NONE;
 	learned += s->before == NVS_NONE && s->after != NVS_NONE;
 	refused += s->after == NVS_NONE;
@@ -86,15 +87,16 @@ static void learn(struct store *s)
 
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
-	greg_t *gregs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	mcontext_t *m = &((ucontext_t *)context)->uc_mcontext;
 	static __thread void *pcs[256];
 	int n, own = 0;
 
-	last = (struct store){.rip = (uintptr_t)gregs[REG_RIP],
-			      .rsp = (uintptr_t)gregs[REG_RSP],
-			      .rbp = (uintptr_t)gregs[REG_RBP]};
+	last = (struct store){.pc = nvs_context_pc(m),
+			      .sp = nvs_context_sp(m),
+			      .fp = nvs_context_fp(m),
+			      .lr = nvs_context_lr(m)};
 	n = unw_backtrace(pcs, 256);
-	while (own < n && (uintptr_t)pcs[own] != last.rip)
+	while (own < n && (uintptr_t)pcs[own] != last.pc)
 		own++;
 	last.pcs = pcs + own;
 	last.n = (uint32_t)(n - own);
@@ -107,7 +109,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 		printf("unwinding lost the store itself\n");
 		failed++;
 	}
-	gregs[REG_RIP] += 2;
+	nvs_context_set_pc(m, nvs_context_pc(m) + STORE_BYTES);
 }
 
 static void on_segv(int sig, siginfo_t *info, void *context)
@@ -202,17 +204,17 @@ static bool looked_alike;
 
 static void take_image(struct store *s)
 {
-	learned_rsp = s->rsp;
+	learned_rsp = s->sp;
 	learned_caller = s->pcs[1];
 	learned_area = (uintptr_t)area;
-	memcpy(image, (void *)s->rsp, IMAGE);
+	memcpy(image, (void *)s->sp, IMAGE);
 }
 
 static void compare_image(struct store *s)
 {
 	size_t from = learned_area - learned_rsp;
 
-	looked_alike = (uintptr_t)area - s->rsp == from &&
+	looked_alike = (uintptr_t)area - s->sp == from &&
 		       !memcmp(area, image + from, IMAGE - from) && s->pcs[1] == learned_caller;
 }
 
@@ -266,7 +268,7 @@ static void test_forged(step_fn store)
 			CHECK(last.after == honest);
 			learning = false;
 		} else if (i == 1) {
-			/* Every word at its place but one: RBP less RSP. */
+			/* Every word at its place but one: FP less SP. */
 			CHECK(looked_alike);
 			CHECK(last.id != honest && last.before == NVS_NONE);
 		} else {
@@ -293,22 +295,22 @@ static void move(struct store *s)
 	size_t bytes = 0;
 
 	/* As much as can be read. */
-	while (bytes < (1 << 19) && !nvs_copy_guarded(page + bytes, (void *)(s->rsp + bytes), 4096))
+	while (bytes < (1 << 19) && !nvs_copy_guarded(page + bytes, (void *)(s->sp + bytes), 4096))
 		bytes += 4096;
 	moved_to = (uintptr_t)page;
-	moved_id = nvs_stackcache_match(ring, s->rip, moved_to, s->rbp, 0);
+	moved_id = nvs_stackcache_match(ring, s->pc, moved_to, s->fp, s->lr);
 	/* A stack that ends too soon: no slot is read behind it in vain. */
 	munmap(page + (1 << 19), 1 << 19);
 	for (size_t cut = 8; cut < bytes; cut += cut < 1024 ? 8 : 512) {
 		uint8_t *at = page + (1 << 19) - cut;
 		uint32_t id;
 
-		memcpy(at, (void *)s->rsp, cut);
-		id = nvs_stackcache_match(ring, s->rip, (uintptr_t)at, s->rbp, 0);
+		memcpy(at, (void *)s->sp, cut);
+		id = nvs_stackcache_match(ring, s->pc, (uintptr_t)at, s->fp, s->lr);
 		cut_tried++;
 		cut_wrong += id != NVS_NONE && id != s->id;
 	}
-	CHECK(nvs_stackcache_match(ring, s->rip, moved_to + (1 << 20), s->rbp, 0) == NVS_NONE);
+	CHECK(nvs_stackcache_match(ring, s->pc, moved_to + (1 << 20), s->fp, s->lr) == NVS_NONE);
 	munmap(page, 1 << 19);
 }
 
@@ -322,9 +324,9 @@ static void spoil(struct store *s)
 			     0);
 	size_t bytes = 0;
 
-	while (bytes < (1 << 19) && !nvs_copy_guarded(page + bytes, (void *)(s->rsp + bytes), 4096))
+	while (bytes < (1 << 19) && !nvs_copy_guarded(page + bytes, (void *)(s->sp + bytes), 4096))
 		bytes += 4096;
-	CHECK(nvs_stackcache_match(ring, s->rip, (uintptr_t)page, s->rbp, 0) == s->id);
+	CHECK(nvs_stackcache_match(ring, s->pc, (uintptr_t)page, s->fp, s->lr) == s->id);
 	for (uint32_t i = 1; i < s->n; i++) {
 		bool noticed = false;
 
@@ -334,13 +336,13 @@ static void spoil(struct store *s)
 			if (*word != (uintptr_t)s->pcs[i])
 				continue;
 			*word ^= 1;
-			noticed |= nvs_stackcache_match(ring, s->rip, (uintptr_t)page, s->rbp, 0) ==
+			noticed |= nvs_stackcache_match(ring, s->pc, (uintptr_t)page, s->fp, s->lr) ==
 				   NVS_NONE;
 			*word ^= 1;
 		}
 		unnoticed += !noticed;
 	}
-	CHECK(nvs_stackcache_match(ring, s->rip + 1, (uintptr_t)page, s->rbp, 0) == NVS_NONE);
+	CHECK(nvs_stackcache_match(ring, s->pc + 1, (uintptr_t)page, s->fp, s->lr) == NVS_NONE);
 	munmap(page, 1 << 20);
 }
 
@@ -526,7 +528,7 @@ static int in_child(void)
 static void learn_for_all(struct store *s)
 {
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
-		nvs_stackcache_add(nvs_buffer_at(i), s->rip, s->rsp, s->rbp, 0, s->pcs, s->n,
+		nvs_stackcache_add(nvs_buffer_at(i), s->pc, s->sp, s->fp, s->lr, s->pcs, s->n,
 				   s->id);
 }
 
@@ -599,7 +601,7 @@ static void measure(struct store *s)
 	uint32_t id = 0;
 
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		id |= nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp, 0);
+		id |= nvs_stackcache_match(ring, s->pc, s->sp, s->fp, s->lr);
 		KEEP(id);
 	}
 	match_ns = (now_ns() - start) / ROUNDS;
@@ -651,7 +653,7 @@ int main(void)
 	test_random();
 	test_thread();
 	test_forged(store_leaf);
-	test_forged(store_no_rbp);
+	test_forged(store_no_fp);
 	test_moved();
 	test_signal_frame();
 	test_code_without_rules();
@@ -659,8 +661,8 @@ int main(void)
 	test_depth();
 	test_life();
 	test_full();
-	bench("RSP-based", shape_small);
-	bench("RBP-based", shape_framed);
+	bench("SP-based", shape_small);
+	bench("FP-based", shape_framed);
 	bench("mixed", NULL);
 	return test_result();
 }

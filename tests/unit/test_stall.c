@@ -6,6 +6,7 @@
 #include <string.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "trap/arch/context.h"
 #include "preload/live/live.h"
 #include "trap/low/guard.h"
 #include "tests/unit/expect.h"
@@ -160,13 +161,13 @@ static void test_unknown(void)
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
-	uintptr_t on = nvs_guard_fixup((uintptr_t)uc->uc_mcontext.gregs[REG_RIP]);
+	uintptr_t on = nvs_guard_fixup(nvs_context_pc(&uc->uc_mcontext));
 
 	(void)sig;
 	(void)info;
 	if (!on)
 		_exit(99);
-	uc->uc_mcontext.gregs[REG_RIP] = (greg_t)on;
+	nvs_context_set_pc(&uc->uc_mcontext, on);
 }
 
 int main(void)

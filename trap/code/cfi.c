@@ -158,6 +158,8 @@ static void read_augmentation(struct nvs_cfi_entry *e, struct nvs_cfi_cursor *c,
 		case 'S':
 			e->signal = true;
 			break;
+		case 'B': /* aarch64: the key of signed return addresses */
+			break;
 		default:
 			c->bad = true;
 		}

@@ -220,6 +220,8 @@ static bool step_other(struct machine *m, struct nvs_cfi_cursor *c, uint8_t op)
 			return false;
 		m->row = m->remembered[--m->depth];
 		return true;
+	case 0x2d: /* DW_CFA_AARCH64_negate_ra_state: signatures are always removed */
+		return NVS_RA_IN_REGISTER;
 	case 0x2e: /* DW_CFA_GNU_args_size */
 		nvs_get_uleb(c);
 		return true;

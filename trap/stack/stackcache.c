@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include "trap/arch/cpu.h"
+#include "trap/arch/context.h"
 #include "trap/code/cfi.h"
 #include "trap/stack/stackcache.h"
 #include "trap/buffer/process.h"
@@ -32,7 +33,7 @@ _Static_assert(sizeof(struct nvs_stackcache_node) == 16 &&
 		       offsetof(struct nvs_stackcache_node, next) == 12,
 	       "walk.S knows the layout");
 _Static_assert(NVS_CHECK_WORD_LESS_SP == 1 && NVS_CHECK_FP_LESS_SP == 2 && NVS_CHECK_FP == 3 &&
-		       NVS_CHECK_END > 3,
+		       NVS_CHECK_END == 4 && NVS_CHECK_LR > 4,
 	       "walk.S knows the checks");
 _Static_assert(sizeof(struct stackcache) % 16 == 0, "nodes do not straddle cache lines");
 
@@ -60,11 +61,13 @@ struct draft {
 	struct nvs_stackcache_node *nodes;
 	uint32_t n;
 	uintptr_t sp; /* at the store */
+	uintptr_t lr; /* at the store */
 	int64_t frame; /* SP of the current frame, minus sp */
 	enum fp_place fp_place;
 	int64_t fp_slot;
 	uint64_t fp; /* its value in that frame */
 	bool fp_checked;
+	bool innermost; /* the current frame is that of the store */
 };
 
 static bool add_check(struct draft *d, enum nvs_stackcache_check check, int64_t slot,
@@ -125,7 +128,24 @@ static bool find_cfa(struct draft *d, const struct nvs_cfi *cfi, int64_t *cfa)
 			return false;
 		*cfa = (int64_t)(word - d->sp);
 	}
+	/* Without a stack frame of its own, only the innermost one. */
+	if (*cfa == d->frame && cfi->ra_rule == NVS_REG_SAME)
+		return d->innermost;
 	return *cfa > d->frame && *cfa <= FARTHEST;
+}
+
+/* Adds a check of the return address, which must be CALLER. */
+static bool find_return(struct draft *d, const struct nvs_cfi *cfi, int64_t cfa, const void *caller)
+{
+	int64_t slot = cfa + cfi->ra_offset;
+	uint64_t word;
+
+	if (NVS_RA_IN_REGISTER && cfi->ra_rule == NVS_REG_SAME && d->innermost)
+		return nvs_strip_return(d->lr) == (uintptr_t)caller &&
+		       add_check(d, NVS_CHECK_LR, 0, (uintptr_t)caller);
+	return cfi->ra_rule == NVS_REG_AT_CFA && word_at(d, slot, &word) &&
+	       nvs_strip_return(word) == (uintptr_t)caller &&
+	       add_check(d, NVS_CHECK_WORD, slot, (uintptr_t)caller);
 }
 
 /* Computes where the caller's FP is, given the frame's CFA. */
@@ -169,7 +189,6 @@ static bool add_frame(struct draft *d, struct nvs_cfi *cfi, uintptr_t pc, const 
 		      bool cut)
 {
 	enum nvs_cfi_result result = nvs_cfi_find(atomic_load(&nvs_process->modules), pc, cfi);
-	uint64_t word;
 	int64_t cfa;
 
 	if (!caller && cut)
@@ -180,12 +199,11 @@ static bool add_frame(struct draft *d, struct nvs_cfi *cfi, uintptr_t pc, const 
 		return false;
 	if (cfi->ra_rule == NVS_REG_UNDEFINED)
 		return !caller;
-	if (cfi->ra_rule != NVS_REG_AT_CFA || !cfi->sp_is_cfa || !find_cfa(d, cfi, &cfa))
-		return false;
-	if (!word_at(d, cfa + cfi->ra_offset, &word) || word != (uintptr_t)caller ||
-	    !add_check(d, NVS_CHECK_WORD, cfa + cfi->ra_offset, word) || !move_fp(d, cfi, cfa))
+	if (!cfi->sp_is_cfa || !find_cfa(d, cfi, &cfa) || !find_return(d, cfi, cfa, caller) ||
+	    !move_fp(d, cfi, cfa))
 		return false;
 	d->frame = cfa;
+	d->innermost = false;
 	return true;
 }
 
@@ -270,7 +288,7 @@ void nvs_stackcache_add(struct nvs_buffer *buffer, uintptr_t pc, uintptr_t sp, u
 			uintptr_t lr, void *const *pcs, uint32_t n, uint32_t stack)
 {
 	struct stackcache *k = buffer->known;
-	struct draft d = {.sp = sp, .fp = fp};
+	struct draft d = {.sp = sp, .fp = fp, .lr = lr, .innermost = true};
 
 	if (!n || stack == NVS_NONE || (uintptr_t)pcs[0] != pc || sp & 7)
 		return;

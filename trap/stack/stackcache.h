@@ -38,6 +38,10 @@ struct nvs_buffer;
  * not hold for a frame (no rules, a signal's frame, an expression, another register, the return
  * address elsewhere), its stack is never learned.
  *
+ * Where calls leave the return address in a register (NVS_RA_IN_REGISTER), it may still be there in
+ * frame 0, whose CFA may then be SP itself; NVS_CHECK_LR compares it. Signatures of return
+ * addresses are removed before they are compared: an unwinder removes them too.
+ *
  * By the same argument each word is read only where the checks before it have shown a frame to be,
  * so it is mapped there; if it were not, the load is guarded and the stack is not matched.
  *
@@ -82,6 +86,7 @@ enum nvs_stackcache_check {
 	NVS_CHECK_FP,
 	NVS_CHECK_END, /* value: the stack's number */
 	NVS_CHECK_PC,
+	NVS_CHECK_LR, /* the return address in its register, where there is one */
 };
 
 /* One check. If it holds, the next check is the next node in memory. If it does not, another value

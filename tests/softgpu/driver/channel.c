@@ -31,7 +31,7 @@ bool sg_channel_done(const struct softgpu_channel *ch, uint32_t payload)
 static void pause_turn(struct softgpu_channel *ch, uint32_t *turn)
 {
 	if (++*turn < 64) {
-		__builtin_ia32_pause();
+		nvs_pause();
 		return;
 	}
 	if (*turn % 32 == 0 && softgpu_kick)

@@ -279,11 +279,11 @@ static void rest(struct sg_gpu *g, uint32_t idle)
 	uint64_t ns;
 
 	if (sg_options.eager && idle < 20000) {
-		__builtin_ia32_pause();
+		nvs_pause();
 		return;
 	}
 	if (idle < 200) {
-		__builtin_ia32_pause();
+		nvs_pause();
 		if (idle > 50)
 			sched_yield();
 		return;

@@ -287,10 +287,12 @@ EXPORT int dup(int fd)
 
 EXPORT int dup2(int from, int to)
 {
-	if (from != to)
-		fd_gone(to);
-	return (int)result(from == to ? sg_sys(SYS_dup2, from, to, 0, 0, 0, 0)
-				      : fd_new(sg_sys(SYS_dup2, from, to, 0, 0, 0, 0)));
+	long flags = sg_sys(SYS_fcntl, from, F_GETFD, 0, 0, 0, 0);
+
+	if (from == to)
+		return (int)result(flags < 0 ? flags : to);
+	fd_gone(to);
+	return (int)result(fd_new(sg_sys(SYS_dup3, from, to, 0, 0, 0, 0)));
 }
 
 EXPORT int dup3(int from, int to, int flags)
@@ -363,7 +365,7 @@ static void get_stuck(unsigned long request, const void *arg)
 	const char *path = frees(request, arg) ? getenv("SOFTGPU_STUCK") : NULL;
 	struct timespec nap = {1, 0};
 
-	while (path && !sg_sys(SYS_unlink, (long)path, 0, 0, 0, 0, 0))
+	while (path && !sg_sys(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0))
 		for (;;)
 			nanosleep(&nap, NULL);
 }

@@ -35,6 +35,11 @@ static inline bool nvs_context_steps(const mcontext_t *m)
 	return m->gregs[REG_EFL] & NVS_TRAP_FLAG;
 }
 
+static inline uintptr_t nvs_strip_return(uintptr_t address)
+{
+	return address;
+}
+
 static inline uintptr_t nvs_return_address(uintptr_t sp, uintptr_t lr)
 {
 	return *(const uintptr_t *)sp;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tests/unit/objdump.h"
+#include "tests/unit/x86_64/objdump.h"
 #include "trap/arch/store.h"
 
 static unsigned passed, failed;

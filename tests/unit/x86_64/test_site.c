@@ -6,7 +6,7 @@
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "tests/unit/objdump.h"
+#include "tests/unit/x86_64/objdump.h"
 #include "trap/arch/site.h"
 
 static unsigned passed, failed;

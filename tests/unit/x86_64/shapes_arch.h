@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of tests/unit/stack_shapes.h that is x86-64's. */
+#ifndef NVSNOOP_TEST_SHAPES_ARCH_H
+#define NVSNOOP_TEST_SHAPES_ARCH_H
+
+struct chain;
+
+#define STORE() asm volatile("ud2" ::: "memory")
+#define STORE_BYTES 2
+
+/* RBP is something else at the store, the caller's lies in a slot. */
+void store_no_fp(struct chain *c);
+asm(".text\n"
+    ".type store_no_fp, @function\n"
+    "store_no_fp:\n"
+    ".cfi_startproc\n"
+    "	pushq %rbp\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    ".cfi_rel_offset %rbp, 0\n"
+    "	movl $0x1234, %ebp\n"
+    "	pushq $77\n"
+    ".cfi_adjust_cfa_offset 8\n"
+    "	ud2\n"
+    "	addq $8, %rsp\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    "	popq %rbp\n"
+    ".cfi_adjust_cfa_offset -8\n"
+    ".cfi_restore %rbp\n"
+    "	ret\n"
+    ".cfi_endproc\n"
+    ".size store_no_fp, . - store_no_fp\n");
+
+#endif

@@ -272,9 +272,13 @@ static int create_trace(struct nvs_writer *w)
 {
 	char path[PATH_MAX];
 
-	if (!w->packers.largest && nvs_packers_init(&w->packers, w->merge->frame_bytes)) {
-		w->packers.largest = 0;
-		return -ENOMEM;
+	/* The memory for packing is kept for later windows. */
+	if (!w->packers.largest) {
+		w->packers = (struct nvs_packers){.commit = nvs_writer_commit, .arg = w};
+		if (nvs_packers_init(&w->packers, w->merge->frame_bytes)) {
+			w->packers.largest = 0;
+			return -ENOMEM;
+		}
 	}
 	nvs_sink_free(&w->sink);
 	w->sink.file = &w->session->trace;

@@ -9,6 +9,7 @@
  *	launch N, graph N	N launches of these
  *	until FILE		memsets, until FILE exists
  *	fork			continues in a child that has made no CUDA call; must be first
+ *	child			a child that exits at once, as programs that start others make it
  *	kill			kills itself with SIGKILL
  */
 #include <signal.h>
@@ -66,6 +67,16 @@ static void hand_to_child(void)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
 }
 
+static void exit_in_child(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		exit(0);
+	EXPECT(child > 0 && waitpid(child, &status, 0) == child && !status, "fork");
+}
+
 int main(void)
 {
 	char line[4096], word[4096];
@@ -92,6 +103,8 @@ int main(void)
 			CK(cuProfilerStop());
 		else if (!strcmp(line, "fork\n"))
 			hand_to_child();
+		else if (!strcmp(line, "child\n"))
+			exit_in_child();
 		else if (!strcmp(line, "kill\n"))
 			raise(SIGKILL);
 		else

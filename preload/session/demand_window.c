@@ -2,9 +2,11 @@
 /* The keeper's part of recording on demand (preload/writer/on_demand.h): makes the trap record,
  * opens and closes the window, and makes the trap count only again. */
 #include "preload/base/clock.h"
+#include "preload/base/options.h"
 #include "preload/base/sys.h"
 #include "preload/modules/modules.h"
 #include "preload/session/poll_thread.h"
+#include "preload/writer/on_demand.h"
 #include "preload/writer/session.h"
 #include "trap/buffer/process.h"
 

@@ -18,6 +18,7 @@ static const char *cause_name(uint32_t cause, bool opens)
 		[NVS_WINDOW_START] = "the start",	  [NVS_WINDOW_DELAY] = "--delay",
 		[NVS_WINDOW_DURATION] = "--duration",	  [NVS_WINDOW_TRIGGER] = "--trigger",
 		[NVS_WINDOW_PROFILER] = "cuProfilerStop", [NVS_WINDOW_SIZE] = "--max-size",
+		[NVS_WINDOW_DEMAND] = "nvsnoop-record",
 	};
 
 	if (opens && cause == NVS_WINDOW_PROFILER)
@@ -245,6 +246,11 @@ void nvs_recorded_window_finish(struct nvs_trace *t)
 bool nvs_trace_never_on(const struct nvs_trace *t)
 {
 	return t->part.known && !t->part.windows && !t->part.cut.rec.size;
+}
+
+bool nvs_trace_goes_on(const struct nvs_trace *t)
+{
+	return t->goes_on;
 }
 
 const char *nvs_trace_part(const struct nvs_trace *t)

@@ -382,6 +382,8 @@ struct nvs_rec_channel {
 #define NVS_CHAN_GONE_AT_EXIT (1u << 0) /* it was still alive at the end */
 #define NVS_CHAN_GONE_PUT_UNKNOWN (1u << 1) /* USERD could not be read: final_put is invalid */
 #define NVS_CHAN_GONE_DONE (1u << 2) /* followed by a struct nvs_channel_done (spool.h) */
+#define NVS_CHAN_GONE_WINDOW \
+	(1u << 3) /* only the trace ends; with AT_EXIT, final_put is last_put */
 
 struct nvs_rec_channel_gone {
 	struct nvs_rec rec;
@@ -602,8 +604,8 @@ enum nvs_window_cause {
 	NVS_WINDOW_DURATION = 2,
 	NVS_WINDOW_TRIGGER = 3, /* by the trigger file */
 	NVS_WINDOW_PROFILER = 4, /* cuProfilerStart, cuProfilerStop */
-	NVS_WINDOW_SIZE = 5, /* the trace has reached its --max-size, or --keep-last could create no
-				further part; the last WINDOW */
+	NVS_WINDOW_SIZE = 5, /* --max-size is reached, or --keep-last can create no further part */
+	NVS_WINDOW_DEMAND = 6, /* nvsnoop-record */
 };
 
 /* From here on this number of submissions is recorded. */

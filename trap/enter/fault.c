@@ -219,7 +219,7 @@ static uint32_t take_callsite(struct fault_work *w, uint64_t time)
 {
 	const mcontext_t *m = &w->uc->uc_mcontext;
 
-	if (nvs_process->options.level == NVS_LEVEL_NONE)
+	if (nvs_level() == NVS_LEVEL_NONE)
 		return NVS_NONE;
 	return nvs_callsite_take(w->buffer, nvs_context_pc(m), nvs_context_sp(m), nvs_context_fp(m),
 				 nvs_context_lr(m), time);

@@ -109,7 +109,7 @@ void nvs_callsite_warm(void)
 {
 	void *pcs[4];
 
-	if (!unwinder || !nvs_trap_is_started() || !nvs_process->options.backtrace)
+	if (!unwinder || !nvs_trap_is_started() || !nvs_takes_stacks())
 		return;
 	/* As in the trap, so that this does not take the loader's lock either. */
 	nvs_tls.depth++;
@@ -222,6 +222,10 @@ static bool number_of(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_
 	*id = slot ? atomic_load_explicit(&slot->id, memory_order_acquire) : 0;
 	if ((*id)--)
 		return true;
+	/* Without a place in the table it would get another number each time. A process without a
+	 * trace may run for weeks. */
+	if (!slot && nvs_level() == NVS_LEVEL_NONE)
+		return false;
 	/* Two threads that meet the same new stack at the same time both record it: harmless, and
 	 * neither waits. */
 	*id = atomic_fetch_add(&nvs_process->next_stack, 1);
@@ -245,7 +249,7 @@ static uint32_t take_stack(struct nvs_buffer *buffer, const struct where *w, uin
 	uint32_t n, id;
 	bool told;
 
-	if (!nvs_process->options.backtrace)
+	if (!nvs_takes_stacks())
 		return NVS_NONE;
 	id = nvs_stackcache_match(buffer, w->pc, w->sp, w->fp, w->lr);
 	if (id != NVS_NONE)

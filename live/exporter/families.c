@@ -24,8 +24,8 @@ const struct nvs_family nvs_families[NVS_FAMILIES] = {
 	      "Files named like a live page that were rejected; why: the reason for one of "
 	      "them."),
 	GAUGE(NVS_F_PROCESS_INFO, "nvsnoop_process_info",
-	      "One sample for each GPU of a process, to join with: program, host, job, and GPU; "
-	      "always 1."),
+	      "One sample for each GPU of a process, to join with: program, host, job, GPU, "
+	      "and pod; always 1."),
 	SECONDS(NVS_F_START, "nvsnoop_process_recorded_since_seconds", NVS_GAUGE,
 		"Unix time at which recording of the process began."),
 	SECONDS(NVS_F_SILENT, "nvsnoop_process_silent_seconds", NVS_GAUGE,

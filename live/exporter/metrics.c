@@ -27,9 +27,16 @@ static bool is_duplicate(const struct nvs_page *page, uint32_t gpu)
 	return false;
 }
 
+/* Returns NULL, which omits the label, for an unknown value. */
+static const char *known(const char *text)
+{
+	return *text ? text : NULL;
+}
+
 static void report_info(struct nvs_exposition *e, const struct nvs_exported_process *p)
 {
 	const struct nvs_page *page = p->page;
+	const char *const *w = page->workload;
 	uint32_t i = 0;
 
 	do {
@@ -40,9 +47,16 @@ static void report_info(struct nvs_exposition *e, const struct nvs_exported_proc
 			continue;
 		if (g)
 			nvs_format_uuid(uuid, g->uuid);
-		nvs_exposition_add(e, p->common, 1, "program", page->program, "host", page->host,
-				   "job", page->job, "driver", page->driver, "UUID",
-				   g ? uuid : NULL, "gpu_name", g ? g->name : NULL, NULL);
+		nvs_exposition_add(
+			e, p->common, 1, "program", page->program, "host", page->host, "job",
+			page->job, "driver", page->driver, "UUID", g ? uuid : NULL, "gpu_name",
+			g ? g->name : NULL, "launcher", known(page->launcher), "world_size",
+			known(page->size), "local_rank", known(page->local_rank), "pod",
+			known(w[NVS_LIVE_POD]), "namespace", known(w[NVS_LIVE_POD_NAMESPACE]),
+			"pod_uid", known(w[NVS_LIVE_POD_UID]), "container",
+			known(w[NVS_LIVE_CONTAINER]), "container_id",
+			known(w[NVS_LIVE_CONTAINER_ID]), "node", known(w[NVS_LIVE_NODE]),
+			"slurm_job_id", known(w[NVS_LIVE_SLURM_JOB]), NULL);
 	} while (++i < page->ngpus && i < GPUS);
 }
 

@@ -13,7 +13,7 @@ $(BUILD)/tests/live/comers: tests/live/comers.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $(parts)
 
-TESTS      += tests/live/exporter
+TESTS      += tests/live/exporter tests/live/cluster tests/live/manifests
 SLOW_TESTS += tests/live/http
 TEST_DEPS  += $(BUILD)/nvsnoop-exporter $(BUILD)/tests/live/comers
 SAN_GOALS  += $(BUILD)/san/nvsnoop-exporter

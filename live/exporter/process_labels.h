@@ -37,9 +37,9 @@ enum {
 struct nvs_exported_process {
 	struct nvs_exported_process *next;
 	uint32_t pid;
-	uint64_t start_time;
+	uint64_t start_time, pid_namespace;
 	const struct nvs_page *page; /* of this scrape; NULL outside of one */
-	char common[160]; /* labels common to all its samples */
+	char common[192]; /* labels common to all its samples */
 	/* Kept between scrapes. */
 	struct nvs_series apis, results, kernels;
 	/* Rebuilt at each scrape. */

@@ -25,6 +25,21 @@ const char *nvs_live_stall_name(enum nvs_live_stall why)
 	return (size_t)why < sizeof(names) / sizeof(*names) ? names[why] : NULL;
 }
 
+const char *nvs_live_workload_name(enum nvs_live_workload which)
+{
+	static const char *const names[NVS_LIVE_WORKLOADS] = {
+		[NVS_LIVE_POD] = "pod",
+		[NVS_LIVE_POD_NAMESPACE] = "namespace",
+		[NVS_LIVE_POD_UID] = "pod_uid",
+		[NVS_LIVE_CONTAINER] = "container",
+		[NVS_LIVE_CONTAINER_ID] = "container_id",
+		[NVS_LIVE_NODE] = "node",
+		[NVS_LIVE_SLURM_JOB] = "slurm_job_id",
+	};
+
+	return (size_t)which < NVS_LIVE_WORKLOADS ? names[which] : NULL;
+}
+
 const char *nvs_live_mode_name(enum nvs_live_mode mode)
 {
 	return mode == NVS_LIVE_SYNC ? "sync" : mode == NVS_LIVE_ASYNC ? "async" : "?";

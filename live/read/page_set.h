@@ -149,6 +149,7 @@ struct nvs_page {
 	/* Identity. */
 	uint32_t pid, uid;
 	uint64_t start_time; /* field 22 of /proc/PID/stat */
+	uint64_t pid_namespace; /* 0: this program's own */
 	uint8_t session[16];
 	uint32_t flags; /* NVS_LIVE_TRACED, ... */
 	bool gone; /* the process has ended: these are its last totals, and the next pass drops the
@@ -156,6 +157,7 @@ struct nvs_page {
 	bool fresh; /* first read of this page: MORE and SPAN_NS are 0 */
 	char program[64], host[64], launcher[32], rank[16], size[16], local_rank[16], job[64],
 		driver[64]; /* "" if unknown */
+	const char *workload[NVS_LIVE_WORKLOADS]; /* "" if unknown */
 	const char *exe, *trace; /* paths; "" if unknown or if there is no trace */
 
 	/* Times. */
@@ -227,8 +229,10 @@ int nvs_pages_update(struct nvs_pages *pages);
 int nvs_pages_watch(struct nvs_pages *pages);
 bool nvs_pages_open_new(struct nvs_pages *pages);
 uint32_t nvs_pages_count(const struct nvs_pages *pages);
-/* Sorted by PID; each PID appears once. */
+/* Sorted by PID and namespace; each appears once. */
 const struct nvs_page *nvs_pages_get(const struct nvs_pages *pages, uint32_t index);
+/* Returns true for pages of the same PID and namespace. */
+bool nvs_page_is(const struct nvs_page *page, const struct nvs_page *other);
 uint32_t nvs_pages_refused(const struct nvs_pages *pages, const char **why);
 
 /* ---- names ---- */
@@ -236,6 +240,7 @@ uint32_t nvs_pages_refused(const struct nvs_pages *pages, const char **why);
 const char *nvs_live_direction_name(enum nvs_live_direction direction); /* "HtoD"; "?" */
 const char *nvs_live_stall_name(
 	enum nvs_live_stall why); /* "ring full", as in --ring; NULL for an unused number */
+const char *nvs_live_workload_name(enum nvs_live_workload which); /* "pod"; NULL: unused number */
 const char *nvs_live_mode_name(enum nvs_live_mode mode); /* "sync" */
 const char *nvs_live_kind_name(enum nvs_live_kind kind); /* "device", as in --memory; "?" */
 bool nvs_live_kind_on_gpu(enum nvs_live_kind kind); /* does this kind occupy GPU memory */

@@ -280,6 +280,11 @@ static void put_process(struct nvs_json *j, const struct nvs_top_row *row, bool 
 	nvs_json_name(j, "program", page->program);
 	nvs_json_name(j, "host", page->host);
 	nvs_json_name(j, "rank", page->rank);
+	nvs_json_name(j, "world_size", page->size);
+	for (int i = 0; i < NVS_LIVE_WORKLOADS; i++)
+		if (nvs_live_workload_name((enum nvs_live_workload)i))
+			nvs_json_name(j, nvs_live_workload_name((enum nvs_live_workload)i),
+				      page->workload[i]);
 	nvs_json_name(j, "trace", page->trace);
 	nvs_json_bool(j, "ended", page->gone);
 	nvs_json_number(j, "begun_ns", page->begun_ns);

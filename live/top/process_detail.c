@@ -178,6 +178,12 @@ static void put_identity(struct nvs_text_page *s, const struct nvs_top_row *row)
 	put_label(s, "recorded for",
 		  nvs_figure_time(to, real > page->begun_ns ? real - page->begun_ns : 0));
 	nvs_text_page_end_line(s);
+	for (int i = 0; i < NVS_LIVE_WORKLOADS; i++)
+		if (i != NVS_LIVE_POD_UID && i != NVS_LIVE_CONTAINER_ID && *page->workload[i])
+			put_label(s, nvs_live_workload_name((enum nvs_live_workload)i),
+				  page->workload[i]);
+	if (s->at)
+		nvs_text_page_end_line(s);
 	put_gpus(s, page);
 	put_label(s, "trace", page->trace);
 	if (s->at)

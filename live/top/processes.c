@@ -106,7 +106,7 @@ static void name_command(struct nvs_top_row *row)
 	int fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%u/cmdline", row->page->pid);
-	if (!row->page->gone)
+	if (!row->page->gone && !row->page->pid_namespace)
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, row->command, sizeof(row->command) - 1);
@@ -243,10 +243,12 @@ int nvs_top_update(struct nvs_top *top)
 	return r;
 }
 
-const struct nvs_top_row *nvs_top_find(const struct nvs_top *top, uint32_t pid)
+const struct nvs_top_row *nvs_top_find(const struct nvs_top *top, uint32_t pid,
+				       const uint64_t *pid_namespace)
 {
 	for (uint32_t i = 0; i < top->nrows; i++)
-		if (top->rows[i].page->pid == pid)
+		if (top->rows[i].page->pid == pid &&
+		    (!pid_namespace || top->rows[i].page->pid_namespace == *pid_namespace))
 			return top->rows + i;
 	return NULL;
 }

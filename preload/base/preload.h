@@ -19,6 +19,7 @@
 #include "nvsnoop/trace.h"
 #include "preload/base/next.h"
 #include "preload/base/options.h"
+#include "preload/base/workload.h"
 #include "trap/trap.h"
 
 /* ---- arena.c: the library's own memory ---- */
@@ -103,6 +104,7 @@ struct nvs_options {
 	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */
 	char runtime_dir[2048]; /* XDG_RUNTIME_DIR, or "" */
 	struct nvs_rank rank;
+	struct nvs_workload workload; /* from the environment */
 	uint64_t start_ns; /* start of a delay, CLOCK_MONOTONIC */
 	uint64_t loaded_ns, loaded_tsc; /* CLOCK_MONOTONIC and TSC, read together */
 	uint64_t stderr_dev, stderr_ino; /* of descriptor 2; 0: it was closed */

@@ -136,6 +136,7 @@ static void read_settings(void)
 	read_variable("XDG_RUNTIME_DIR", settings.runtime_dir, sizeof(settings.runtime_dir));
 	read_start(&settings);
 	nvs_rank_read(&settings.rank);
+	nvs_workload_read_environment(&settings.workload);
 }
 
 const struct nvs_options *nvs_options(void)

@@ -19,6 +19,7 @@
 #define STRING_BYTES (4u << 20)
 #define RESULT_ROWS 512
 #define FAULT_ROWS 32
+#define PROC_BYTES (64u << 10) /* of a file in /proc, as far as it is read */
 
 struct nvs_live_page *nvs_live_own;
 
@@ -215,6 +216,23 @@ static void fill_rank(struct nvs_live *head, const struct nvs_rank *r)
 	set_text(head->job, sizeof(head->job), r->job);
 }
 
+static void set_workload(struct nvs_live_page *p)
+{
+	struct nvs_workload w = nvs_options()->workload;
+	char *text = nvs_alloc(PROC_BYTES);
+
+	if (text) {
+		nvs_sys_read_file("/proc/self/cgroup", text, PROC_BYTES);
+		nvs_workload_parse_cgroup(&w, text);
+		nvs_sys_read_file("/proc/self/mountinfo", text, PROC_BYTES);
+		nvs_workload_parse_mounts(&w, text);
+		nvs_free(text, PROC_BYTES);
+	}
+	for (int i = 0; i < NVS_LIVE_WORKLOADS; i++)
+		if (*w.text[i])
+			p->head->workload[i] = nvs_live_string_new(p, w.text[i], strlen(w.text[i]));
+}
+
 /* Sets the clock's rate as measured since load; it becomes more precise with time. */
 static void set_clock(struct nvs_live_page *p)
 {
@@ -269,6 +287,7 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 	fill_rank(head, &o->rank);
 	p->strings = 1; /* 0 means no string */
 	nvs_sys_readlink("/proc/self/exe", exe, sizeof(exe));
+	set_workload(p);
 	head->exe = *exe ? nvs_live_string_new(p, exe, strlen(exe)) : 0;
 	for (size_t i = 0; i < NLAYOUT; i++)
 		if (layout[i].which == NVS_LIVE_APIS || layout[i].which == NVS_LIVE_RESULTS ||

@@ -21,6 +21,18 @@ $(BUILD)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/l
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $^ $(TOP_LIBS) $(DECODE_LIBS)
 
+# ---- nvsnoop-record ----
+
+RECORD_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/record/*.c))
+# Of the library what checks its options and expands names, as the launcher has it.
+RECORD_BASE = $(patsubst %,$(BUILD)/preload/launch/%.o,option_table names text)
+
+all: $(BUILD)/nvsnoop-record
+
+$(BUILD)/nvsnoop-record: $(RECORD_OBJ) $(RECORD_BASE) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $^ $(DECODE_LIBS)
+
 # ---- tests ----
 
 # Live pages of processes that do nothing.

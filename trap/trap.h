@@ -43,7 +43,7 @@ enum nvs_trap_mode { NVS_TRAP_EMULATE, NVS_TRAP_STEP };
 enum nvs_level {
 	NVS_LEVEL_FULL,
 	NVS_LEVEL_HEADERS, /* entries and sizes, no segments */
-	NVS_LEVEL_NONE, /* nothing: there is no trace, submissions are only counted */
+	NVS_LEVEL_NONE, /* nothing: there is no trace now, submissions are only counted */
 };
 
 struct nvs_trap_options {
@@ -53,6 +53,7 @@ struct nvs_trap_options {
 	bool shadow; /* GPFIFO and USERD are shadowed in ordinary memory */
 	bool paused; /* nothing is recorded until nvs_trap_record() allows it */
 	bool backtrace;
+	bool skip_calls; /* calls are not recorded, only counted in the live page */
 	bool drop; /* a full buffer drops the record at once instead of waiting */
 	bool use_tsc; /* clock: TSC ticks, else nanoseconds of CLOCK_MONOTONIC */
 };
@@ -65,6 +66,9 @@ int nvs_trap_init(const struct nvs_trap_options *options);
  *  */
 #define NVS_RECORD_ALL INT64_MAX
 void nvs_trap_record(int64_t submissions);
+/* Changes what is recorded, while nothing is: after nvs_trap_record(0). A trap in flight may still
+ * see the old values until nvs_wait_for_traps() returns. */
+void nvs_trap_set_level(enum nvs_level level, bool skip_calls, bool backtrace);
 
 /*
  * Called by the SIGSEGV and SIGTRAP handlers. Returns true if the signal was the trap's and is

@@ -18,6 +18,7 @@ static const char *cause_name(uint32_t cause, bool opens)
 		[NVS_WINDOW_START] = "the start",	  [NVS_WINDOW_DELAY] = "--delay",
 		[NVS_WINDOW_DURATION] = "--duration",	  [NVS_WINDOW_TRIGGER] = "--trigger",
 		[NVS_WINDOW_PROFILER] = "cuProfilerStop", [NVS_WINDOW_SIZE] = "--max-size",
+		[NVS_WINDOW_DEMAND] = "nvsnoop-record",
 	};
 
 	if (opens && cause == NVS_WINDOW_PROFILER)

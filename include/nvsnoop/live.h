@@ -93,6 +93,7 @@ enum nvs_live_state {
 #define NVS_LIVE_TRACED (1u << 0) /* a trace is written too, to the path `trace` */
 #define NVS_LIVE_API (1u << 1) /* calls are observed; else only doorbells are counted */
 #define NVS_LIVE_SITES (1u << 2) /* memory has call sites */
+#define NVS_LIVE_RECORDS (1u << 4) /* a trace can be requested: nvsnoop/request.h */
 
 /* What a cluster calls the process. */
 enum nvs_live_workload {
@@ -167,7 +168,8 @@ struct nvs_live {
 	uint32_t exe, trace; /* strings: paths, 0: unknown, or no trace */
 	struct nvs_live_table tables[NVS_LIVE_TABLES]; /* by enum nvs_live_table_number */
 	uint32_t workload[NVS_LIVE_WORKLOADS]; /* strings, by enum nvs_live_workload; 0: unknown */
-	uint64_t reserved[28];
+	uint64_t reserved[27];
+	uint64_t requests; /* incremented by others, see nvsnoop/request.h */
 };
 
 /* ---- counters of a slot ---- */

@@ -382,6 +382,8 @@ struct nvs_rec_channel {
 #define NVS_CHAN_GONE_AT_EXIT (1u << 0) /* it was still alive at the end */
 #define NVS_CHAN_GONE_PUT_UNKNOWN (1u << 1) /* USERD could not be read: final_put is invalid */
 #define NVS_CHAN_GONE_DONE (1u << 2) /* followed by a struct nvs_channel_done (spool.h) */
+/* With AT_EXIT: the trace ends, but neither the channel nor the process; final_put is last_put. */
+#define NVS_CHAN_GONE_WINDOW (1u << 3)
 
 struct nvs_rec_channel_gone {
 	struct nvs_rec rec;
@@ -604,6 +606,7 @@ enum nvs_window_cause {
 	NVS_WINDOW_PROFILER = 4, /* cuProfilerStart, cuProfilerStop */
 	NVS_WINDOW_SIZE = 5, /* the trace has reached its --max-size, or --keep-last could create no
 				further part; the last WINDOW */
+	NVS_WINDOW_DEMAND = 6, /* nvsnoop-record */
 };
 
 /* From here on this number of submissions is recorded. */

@@ -244,6 +244,7 @@ void nvs_page_free(struct nvs_page_file *file)
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		free(lists[i]->rows);
 	free(file->strings);
+	free(file->path);
 	free(file->scratch[0]);
 	free(file->scratch[1]);
 	if (file->fd >= 0)

@@ -14,6 +14,7 @@ struct nvs_page_list {
 struct nvs_page_file {
 	struct nvs_page page; /* the public view */
 	int fd;
+	char *path;
 	uint64_t dev, ino;
 	bool listed; /* found in its folder in this pass */
 	bool shown; /* included in the public list */

@@ -54,6 +54,7 @@ struct watched {
 
 /* A folder being scanned, and what its user may still use of the limits. */
 struct folder {
+	const char *path;
 	int fd;
 	uint32_t uid, files;
 	uint64_t budget;
@@ -247,6 +248,9 @@ static void open_page(struct nvs_pages *pages, struct folder *folder, const char
 	file->ino = st.st_ino;
 	file->listed = true;
 	file->page.uid = folder->uid;
+	if (asprintf(&file->path, "%s/%s", folder->path, name) < 0)
+		file->path = NULL;
+	file->page.path = file->path ? file->path : "";
 	if (nvs_process_alive(&pages->here, &file->head, pages->now))
 		return;
 	/* It ended after watching began: its last totals are still to be shown. */
@@ -326,6 +330,7 @@ static bool scan_if_owned(struct nvs_pages *pages, struct folder *folder, const 
 	struct stat st;
 	bool good;
 
+	folder->path = path;
 	folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder->fd < 0)
 		return errno == ENOENT;

@@ -147,6 +147,7 @@ struct nvs_page_thread {
 
 struct nvs_page {
 	/* Identity. */
+	const char *path; /* of the page's file, as it was found */
 	uint32_t pid, uid;
 	uint64_t start_time; /* field 22 of /proc/PID/stat */
 	uint64_t pid_namespace; /* 0: this program's own */

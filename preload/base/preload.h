@@ -113,6 +113,11 @@ struct nvs_options {
 	const char *refused; /* why, to be printed once; NULL */
 };
 const struct nvs_options *nvs_options(void);
+/* Replaces the options that apply to a recording window, and the text that they were given as.
+ * NULL: those of the process again. While nothing is recorded. */
+void nvs_options_use(const struct nvs_option_values *values, const char *given);
+/* Returns the options as the process was started. */
+const struct nvs_option_values *nvs_options_own(void);
 /* Returns the loader's entry of this library, or NULL; first called in the constructor. */
 const struct link_map *nvs_own_object(void);
 /* Returns false if the library was loaded by dlopen(), for example through NVTX_INJECTION64_PATH
@@ -176,6 +181,12 @@ void nvs_rm_replay(void);
 /* At the end: records the last GP_PUT of every live channel, the check of /proc/self/maps and the
  * counts of unknown calls. */
 void nvs_rm_final_records(bool look_at_maps);
+
+/* replay.c: a recording window begins: records for each channel that its submissions so far are not
+ * in the trace. A window ends: records how far each channel is. Nothing is being recorded at these
+ * moments, and all earlier traps have ended. */
+void nvs_rm_begin_chains(void);
+void nvs_rm_end_chains(void);
 
 /* faults.c: called when a call returned RESULT, an error that a fault of the GPU may have caused.
  * Takes the lock. */

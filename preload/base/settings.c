@@ -3,6 +3,7 @@
  * the environment has changed since. */
 #include <dlfcn.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -10,6 +11,8 @@
 #include "preload/base/sys.h"
 
 static struct nvs_options settings;
+static struct nvs_option_values started; /* before nvs_options_use() */
+static char started_given[sizeof(settings.given)];
 static _Atomic uint32_t settings_state; /* 0 not read, 1 being read, 2 read */
 
 static void read_out(struct nvs_options *o)
@@ -137,6 +140,8 @@ static void read_settings(void)
 	read_start(&settings);
 	nvs_rank_read(&settings.rank);
 	nvs_workload_read_environment(&settings.workload);
+	started = settings.values;
+	strcpy(started_given, settings.given);
 }
 
 const struct nvs_options *nvs_options(void)
@@ -159,6 +164,26 @@ const struct nvs_options *nvs_options(void)
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 	/* Another thread may be reading them; it takes microseconds and waits for nothing. */
 	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
+}
+
+void nvs_options_use(const struct nvs_option_values *values, const char *given)
+{
+	struct nvs_option_values *v = &settings.values;
+
+	values = values ? values : &started;
+	v->headers = values->headers;
+	v->api = values->api;
+	v->backtrace = values->backtrace;
+	v->timing = values->timing;
+	v->sample = values->sample;
+	v->max_size = values->max_size;
+	v->duration_ns = values->duration_ns;
+	snprintf(settings.given, sizeof(settings.given), "%s", given ? given : started_given);
+}
+
+const struct nvs_option_values *nvs_options_own(void)
+{
+	return &started;
 }
 
 const struct link_map *nvs_own_object(void)

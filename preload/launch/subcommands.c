@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Subcommands: `nvsnoop report ...` runs nvsnoop-report, likewise probe and top, from the
+ * Subcommands: `nvsnoop report ...` runs nvsnoop-report, likewise probe, top and record, from the
  * launcher's directory or PATH. A trace or a misspelled subcommand in place of a program gives a
  * hint. nvsnoop-report also adds names to an unfinished trace.
  */
@@ -19,7 +19,7 @@
 
 #define EMBED_CPU_S 60 /* a trace of many gigabytes is left as it is */
 
-static const char *const sisters[] = {"report", "probe", "top"};
+static const char *const sisters[] = {"report", "probe", "top", "record"};
 
 /* Searches the launcher's directory, then PATH. */
 static bool find_program(const char *sister, char *path, size_t size)
@@ -132,8 +132,8 @@ static bool is_trace(const char *name)
 /* Subcommands of other tools and their equivalents. */
 static const char *const words[][2] = {
 	{"stats", "nvsnoop report TRACE"},	{"stat", "nvsnoop --stat program"},
-	{"record", "nvsnoop -o TRACE program"}, {"profile", "nvsnoop -o TRACE program"},
-	{"trace", "nvsnoop -o TRACE program"},	{"launch", "nvsnoop -o TRACE program"},
+	{"profile", "nvsnoop -o TRACE program"}, {"trace", "nvsnoop -o TRACE program"},
+	{"launch", "nvsnoop -o TRACE program"},
 };
 
 void nvs_launch_print_hint(const char *program)

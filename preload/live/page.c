@@ -275,7 +275,8 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 	memcpy(head->session, facts->session, sizeof(head->session));
 	head->state = NVS_LIVE_RUNNING;
 	head->flags = (o->values.api ? NVS_LIVE_API : 0) |
-		      (o->values.api && o->values.backtrace ? NVS_LIVE_SITES : 0);
+		      (o->values.api && o->values.backtrace ? NVS_LIVE_SITES : 0) |
+		      (o->untraced ? NVS_LIVE_RECORDS : 0);
 	head->slot_apis = sizeof(struct nvs_live_slot);
 	head->slot_api_bytes = sizeof(struct nvs_live_api_count);
 	head->slot_kernels = head->slot_apis +

@@ -65,6 +65,79 @@ void nvs_rm_replay(void)
 	nvs_publish_view();
 }
 
+/* ---- recording windows on demand ---- */
+
+/* Submissions go on, without being recorded. Those up to the claims read here are in the channels'
+ * runs when this returns. */
+static void read_claims(struct nvs_rm *rm)
+{
+	struct nvs_channel_entry *c;
+
+	DL_FOREACH(rm->channels, c)
+	c->window_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
+	nvs_wait_for_traps();
+}
+
+static uint32_t put_of(uint64_t claim)
+{
+	return (uint32_t)(claim & ((1u << NVS_PUT_BITS) - 1));
+}
+
+void nvs_rm_begin_chains(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_channel_entry *c;
+
+	if (!rm || !rm->live)
+		return;
+	NVS_LOCK_SCOPE();
+	read_claims(rm);
+	DL_FOREACH(rm->channels, c)
+	{
+		struct nvs_rec_gap gap = {
+			.rec = {NVS_REC_GAP, NVS_GAP_NOT_KEPT, sizeof(gap), 0},
+			.thread = NVS_NONE,
+			.channel = c->number,
+			.reason = NVS_GAP_CHOICE,
+			.entry = NVS_NONE,
+			.submissions = c->window_claim >> NVS_PUT_BITS,
+			.new_put = put_of(c->window_claim),
+		};
+
+		if (c->slot)
+			nvs_channel_record_lost(c->slot);
+		if (gap.submissions)
+			nvs_record_write(&gap.rec);
+	}
+}
+
+void nvs_rm_end_chains(void)
+{
+	struct nvs_rm *rm = nvs_rm();
+	struct nvs_channel_entry *c;
+
+	if (!rm || !rm->live)
+		return;
+	NVS_LOCK_SCOPE();
+	read_claims(rm);
+	DL_FOREACH(rm->channels, c)
+	{
+		struct nvs_rec_channel_gone gone = {
+			.rec = {NVS_REC_CHANNEL_GONE, NVS_CHAN_GONE_AT_EXIT | NVS_CHAN_GONE_WINDOW,
+				sizeof(gone), 0},
+			.channel = c->number,
+			.final_put = put_of(c->window_claim),
+			.last_put = put_of(c->window_claim),
+			.submissions = c->window_claim >> NVS_PUT_BITS,
+		};
+
+		if (c->slot)
+			nvs_channel_record_lost(c->slot);
+		nvs_record_write(&gone.rec);
+	}
+	record_unknown_calls(rm);
+}
+
 /* ---- session end ---- */
 
 static bool is_settled(struct nvs_channel_entry *c)

@@ -294,6 +294,7 @@ struct nvs_channel_entry {
 		final_put_valid; /* put_taken: final_put was read; put_read: the read succeeded */
 	uint32_t final_put;
 	uint64_t final_claim; /* read together with final_put */
+	uint64_t window_claim; /* where a recording window begins or ends */
 	struct nvs_channel_done done; /* also read with it; address 0: unreadable */
 	struct nvs_shadow *shadow; /* NULL: no shadow */
 	struct nvs_timing_pool *pool; /* memory for its GPU timestamps; NULL: none */

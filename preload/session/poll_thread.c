@@ -61,13 +61,15 @@ static void run_keeper(void *arg)
 	_Atomic uint32_t *wake = &nvs_state()->keeper;
 
 	for (;;) {
-		nvs_sys_futex_wait(wake, 0, nvs_switch_update(ROUND_MS));
+		nvs_sys_futex_wait(wake, 0,
+				   nvs_switch_update(nvs_demand_wait_ms(session, ROUND_MS)));
 		atomic_store(wake, 0);
 		if (atomic_load(&nvs_writer_signal.ended))
 			break;
 		if (atomic_load(&session->keeper_look))
 			answer_scan(session);
 		nvs_trigger_poll(session);
+		nvs_demand_poll(session);
 		ask_loader();
 		nvs_shadow_refresh();
 		nvs_summary_report_fault(session);

@@ -10,6 +10,13 @@ struct nvs_recorder;
 /* Reads the trigger file and switches recording. Called at the session's start and periodically. */
 void nvs_trigger_poll(struct nvs_recorder *session);
 
+/* ---- demand_window.c ---- */
+
+/* Does what the writer waits for. */
+void nvs_demand_poll(struct nvs_recorder *session);
+/* Returns after how many ms to call it again, at most MOST_MS. */
+unsigned nvs_demand_wait_ms(const struct nvs_recorder *session, unsigned most_ms);
+
 /* ---- keeper.c ---- */
 
 /* Starts the keeper and waits for its first scan. */

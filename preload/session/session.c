@@ -146,6 +146,7 @@ static int start_trap(struct nvs_recorder *session)
 		.level = nvs_options()->untraced ? NVS_LEVEL_NONE
 			 : v->headers		 ? NVS_LEVEL_HEADERS
 						 : NVS_LEVEL_FULL,
+		.skip_calls = nvs_options()->untraced,
 		.patch = v->patch && !v->step && !traced,
 		.shadow = v->shadow,
 		.paused = nvs_switch_is_used(),
@@ -227,6 +228,7 @@ static int begin_session(struct nvs_recorder *session)
 	char folder[PATH_MAX / 2];
 	int err, live;
 
+	nvs_options_use(NULL, NULL);
 	session->pid = (uint32_t)nvs_sys_getpid();
 	session->buffer_bytes = choose_buffer_bytes(&nvs_options()->values);
 	session->unwinder = nvs_unwinder_name();

@@ -207,7 +207,7 @@ static void add_result(struct summary_line *l, const struct nvs_recorder *sessio
 
 static void add_untraced(struct summary_line *l, const struct nvs_outcome *o)
 {
-	uint64_t counted = o->skipped + nvs_totals_sum(NVS_COUNT_LOST_SUBMISSIONS);
+	uint64_t counted = o->submissions + o->skipped + nvs_totals_sum(NVS_COUNT_LOST_SUBMISSIONS);
 
 	add_text(l, "%s submission%s counted, no trace (" NVS_ENV_OUT "=" NVS_OUT_NONE ")",
 		 NVS_NUMBER(counted), NVS_PLURAL(counted));

@@ -40,7 +40,9 @@ static bool must_pack_alone(struct nvs_writer *w)
 
 void nvs_writer_pack(struct nvs_writer *w, const struct nvs_zframe *frame)
 {
-	if (must_pack_alone(w))
+	if (w->dropping)
+		nvs_merge_commit(frame);
+	else if (must_pack_alone(w))
 		nvs_packers_write(&w->packers, frame);
 	else if (w->frames_now++ >= ALONE_FRAMES || w->frames_before >= BUSY_FRAMES)
 		nvs_packers_submit(&w->packers, frame);

@@ -38,6 +38,7 @@ struct nvs_keep_state {
 	uint32_t buckets, entries;
 	struct state_entry *oldest, *newest;
 	uint64_t steps;
+	bool damaged; /* without memory */
 	struct nvs_rec_part counts;
 	uint64_t events; /* of graphs */
 	uint32_t open; /* submissions whose pieces are incomplete */
@@ -74,6 +75,16 @@ void nvs_keep_state_free(struct nvs_keep_state *l)
 uint64_t nvs_keep_state_steps(const struct nvs_keep_state *l)
 {
 	return l->steps;
+}
+
+bool nvs_keep_state_is_damaged(const struct nvs_keep_state *l)
+{
+	return l->damaged;
+}
+
+const struct nvs_rec_part *nvs_keep_state_counts(const struct nvs_keep_state *l)
+{
+	return &l->counts;
 }
 
 /* ---- entries ---- */
@@ -161,8 +172,10 @@ static struct state_entry *add_entry(struct nvs_keep_state *l, const struct stat
 {
 	struct state_entry *e = nvs_alloc(sizeof(*e) + size);
 
-	if (!e)
+	if (!e) {
+		l->damaged = true;
 		return NULL;
+	}
 	memcpy(e->record, record, size);
 	e->key = *key;
 	e->size = size;
@@ -414,6 +427,8 @@ static void end_range(struct nvs_keep_state *l, const struct nvs_rec_nvtx_end *e
 
 static void add_channel_gone(struct nvs_keep_state *l, const struct nvs_rec_channel_gone *gone)
 {
+	if (gone->rec.flags & NVS_CHAN_GONE_WINDOW)
+		return;
 	/* At exit other threads may still ring the doorbell, and a part may start after this.
 	 * Without the record its reader could not check the channel's end. */
 	if (gone->rec.flags & NVS_CHAN_GONE_AT_EXIT) {
@@ -589,6 +604,15 @@ static bool is_over(struct nvs_keep_state *l, const struct state_entry *e)
 		       !find_entry(l, &(struct state_key){NVS_REC_MODULE, e->key.a, 0});
 	default:
 		return false;
+	}
+}
+
+void nvs_keep_state_trim(struct nvs_keep_state *l)
+{
+	for (struct state_entry *e = l->oldest, *newer; e; e = newer) {
+		newer = e->newer;
+		if (is_over(l, e))
+			remove_entry(l, e);
 	}
 }
 

@@ -18,6 +18,12 @@ struct nvs_keep_state *nvs_keep_state_new(void);
 void nvs_keep_state_free(struct nvs_keep_state *l);
 /* Entries visited so far, for tests of its complexity. */
 uint64_t nvs_keep_state_steps(const struct nvs_keep_state *l);
+/* Returns true if a record was lost for lack of memory. */
+bool nvs_keep_state_is_damaged(const struct nvs_keep_state *l);
+/* Returns the counts of the records seen, as a reader of them computes them. */
+const struct nvs_rec_part *nvs_keep_state_counts(const struct nvs_keep_state *l);
+/* Forgets what no later record can refer to. Called from time to time if no part is started. */
+void nvs_keep_state_trim(struct nvs_keep_state *l);
 void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec);
 /* Returns true if a part may start after the records seen. Not so in the middle of a submission in
  * pieces, or between two of a channel that came in the wrong order. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns recording on and off. The trigger file and cuProfilerStart/Stop request it, and the last
- * request counts; delay, duration and the trace's maximum size decide when the request applies. A
+ * Turns recording on and off. The trigger file, cuProfilerStart/Stop and nvsnoop-record request it,
+ * and the last request counts; delay, duration and the trace's maximum size decide when the request applies. A
  * forked child inherits the request.
  */
 #include "preload/writer/session.h"
@@ -24,7 +24,8 @@ bool nvs_switch_is_used(void)
 {
 	const struct nvs_option_values *v = get_values();
 
-	return v->trigger[0] || v->from_profiler || v->delay_ns || v->duration_ns || v->max_size;
+	return v->trigger[0] || v->from_profiler || v->delay_ns || v->duration_ns || v->max_size ||
+	       nvs_options()->untraced;
 }
 
 static uint64_t delay_end(void)
@@ -45,7 +46,10 @@ static void init_wanted(void)
 	if (sw.known)
 		return;
 	sw.known = true;
-	sw.wanted = get_values()->trigger[0] || get_values()->from_profiler ? 0 : NVS_RECORD_ALL;
+	sw.wanted = get_values()->trigger[0] || get_values()->from_profiler ||
+				    nvs_options()->untraced
+			    ? 0
+			    : NVS_RECORD_ALL;
 }
 
 static void record_window(enum nvs_window_cause cause)
@@ -124,6 +128,9 @@ void nvs_switch_begin(void)
 	NVS_LOCK_SCOPE();
 	atomic_store(&sw.full, false);
 	sw.holds = 0;
+	/* A window on demand is the parent's. */
+	if (nvs_options()->untraced)
+		sw.wanted = 0;
 	update_window(nvs_clock_mono_ns());
 	apply_wanted(NVS_WINDOW_START);
 }

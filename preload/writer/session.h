@@ -9,6 +9,7 @@
 #include "preload/base/outfile.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
+#include "preload/writer/on_demand.h"
 
 #define NVS_SPOOL_CHANNELS 4096u
 /* Numbers of thread buffers of the usual size. Large ones are made in smaller numbers, since that
@@ -84,6 +85,7 @@ struct nvs_recorder {
 	int watched[NVS_WATCHED]; /* descriptors in the writer's table, or -1 */
 	unsigned long filters; /* number of seccomp filters at the start */
 	struct nvs_late late;
+	struct nvs_demand demand;
 };
 
 /* Returns NULL if no session was started in this process. */

@@ -6,7 +6,10 @@
 static void stop_recording(struct nvs_writer *w)
 {
 	nvs_switch_set_full();
-	w->merge->full = nvs_clock_now();
+	w->full_at = nvs_clock_now();
+	/* Later windows need all records of the program's state. */
+	if (!nvs_options()->untraced)
+		w->merge->full = w->full_at;
 	w->full_pending = true;
 }
 
@@ -53,7 +56,7 @@ void nvs_limit_check_size(struct nvs_writer *w)
 void nvs_limit_record(struct nvs_writer *w)
 {
 	struct nvs_rec_window window = {
-		.rec = {.type = NVS_REC_WINDOW, .size = sizeof(window), .time = w->merge->full},
+		.rec = {.type = NVS_REC_WINDOW, .size = sizeof(window), .time = w->full_at},
 		.cause = NVS_WINDOW_SIZE,
 	};
 

@@ -42,6 +42,7 @@ struct nvs_naming {
 	struct record_block *filling; /* the writer's: not pushed yet */
 	struct record_block *taking; /* the writer's: it reads records from this */
 	_Atomic uint32_t wake, finishing, done; /* futexes */
+	_Atomic uint32_t asked, answered; /* requests to name all addresses now */
 
 	/* fields of the thread */
 	bool files;
@@ -179,6 +180,25 @@ bool nvs_naming_finish(struct nvs_naming *n, unsigned ms)
 	wake_thread(n);
 	nvs_sys_futex_wait(&n->done, 0, ms);
 	return atomic_load(&n->done);
+}
+
+void nvs_naming_ask(struct nvs_naming *n)
+{
+	if (!n)
+		return;
+	push_piece(&n->in, &n->filling);
+	atomic_fetch_add(&n->asked, 1);
+	wake_thread(n);
+}
+
+bool nvs_naming_has_answered(const struct nvs_naming *n)
+{
+	return !n || atomic_load(&n->done) || atomic_load(&n->asked) == atomic_load(&n->answered);
+}
+
+void nvs_naming_give_up(struct nvs_naming *n)
+{
+	atomic_store(&n->done, 1);
 }
 
 /* ---- objects ---- */
@@ -463,18 +483,22 @@ void nvs_naming_run(struct nvs_naming *n, bool files)
 	n->files = files;
 	while (!last) {
 		uint64_t now = now_ms();
+		uint32_t asked;
 
 		if (!atomic_exchange(&n->wake, 0))
 			nvs_sys_futex_wait(&n->wake, 0,
 					   n->news && next > now ? (unsigned)(next - now) : NAP_MS);
 		last = atomic_load(&n->finishing);
+		asked = atomic_load(&n->asked);
 		see_all(n);
 		now = now_ms();
 		/* A sandbox installed meanwhile may forbid opening files. */
-		if (last || (n->news && now >= next && nvs_writer_check_sandbox(n->session))) {
+		if (last || asked != atomic_load(&n->answered) ||
+		    (n->news && now >= next && nvs_writer_check_sandbox(n->session))) {
 			name_waiting(n);
 			next = now_ms() + FIRST_PAUSE_MS + PAUSE * (now_ms() - now);
 		}
+		atomic_store(&n->answered, asked);
 	}
 	atomic_store(&n->done, 1);
 	nvs_sys_futex_wake(&n->done);

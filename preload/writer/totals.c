@@ -47,31 +47,36 @@ void nvs_totals_write_open_calls(struct nvs_writer *w)
 		nvs_writer_add(w, &rec.rec.rec);
 }
 
+static uint64_t count_here(const struct nvs_writer *w, enum nvs_counter which)
+{
+	return nvs_totals_sum(which) - w->base[which];
+}
+
 void nvs_totals_write(struct nvs_writer *w)
 {
 	const struct nvs_merge_counts *seen = &w->merge->all;
 	struct nvs_rec_totals t = {
 		.rec = {.type = NVS_REC_TOTALS, .size = sizeof(t), .time = nvs_clock_now()},
-		.submissions = nvs_totals_sum(NVS_COUNT_SUBMISSIONS),
-		.entries = nvs_totals_sum(NVS_COUNT_ENTRIES),
-		.segments = nvs_totals_sum(NVS_COUNT_SEGMENTS),
-		.bytes = nvs_totals_sum(NVS_COUNT_BYTES),
-		.gaps = nvs_totals_sum(NVS_COUNT_GAPS) + w->gaps,
-		.lost_submissions = nvs_totals_sum(NVS_COUNT_LOST_SUBMISSIONS) +
+		.submissions = count_here(w, NVS_COUNT_SUBMISSIONS),
+		.entries = count_here(w, NVS_COUNT_ENTRIES),
+		.segments = count_here(w, NVS_COUNT_SEGMENTS),
+		.bytes = count_here(w, NVS_COUNT_BYTES),
+		.gaps = count_here(w, NVS_COUNT_GAPS) + w->gaps,
+		.lost_submissions = count_here(w, NVS_COUNT_LOST_SUBMISSIONS) +
 				    w->lost_submissions,
-		.lost_bytes = nvs_totals_sum(NVS_COUNT_LOST_BYTES) + w->lost_bytes,
-		.orphans = nvs_totals_sum(NVS_COUNT_ORPHANS),
+		.lost_bytes = count_here(w, NVS_COUNT_LOST_BYTES) + w->lost_bytes,
+		.orphans = count_here(w, NVS_COUNT_ORPHANS),
 		.channels = seen->channels,
 		.threads = seen->threads,
 		.stacks = seen->stacks,
 		.unknown_ioctls = w->session->unknown_calls,
-		.waits = nvs_totals_sum(NVS_COUNT_WAITS),
-		.wait_ns = nvs_totals_sum(NVS_COUNT_WAIT_NS),
-		.stepped = nvs_totals_sum(NVS_COUNT_STEPPED),
-		.foreign_faults = nvs_totals_sum(NVS_COUNT_FOREIGN),
-		.fast = nvs_totals_sum(NVS_COUNT_FAST),
-		.skipped = nvs_totals_sum(NVS_COUNT_SKIPPED),
-		.skipped_bytes = nvs_totals_sum(NVS_COUNT_SKIPPED_BYTES),
+		.waits = count_here(w, NVS_COUNT_WAITS),
+		.wait_ns = count_here(w, NVS_COUNT_WAIT_NS),
+		.stepped = count_here(w, NVS_COUNT_STEPPED),
+		.foreign_faults = count_here(w, NVS_COUNT_FOREIGN),
+		.fast = count_here(w, NVS_COUNT_FAST),
+		.skipped = count_here(w, NVS_COUNT_SKIPPED),
+		.skipped_bytes = count_here(w, NVS_COUNT_SKIPPED_BYTES),
 		.writer_cpu_ns = nvs_read_clock(CLOCK_THREAD_CPUTIME_ID) +
 				 nvs_packers_cpu_ns(&w->packers),
 		.raw_bytes = w->sink.raw_bytes + w->merge->used,

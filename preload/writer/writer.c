@@ -34,7 +34,7 @@ static void write_full_frames(struct nvs_writer *w, uint64_t limit)
 
 /* ---- the writer's own records ---- */
 
-static void put_clock(struct nvs_writer *w)
+void nvs_writer_put_clock(struct nvs_writer *w)
 {
 	struct nvs_clock_sample point = nvs_clock_read();
 	struct nvs_spool *head = w->session->head;
@@ -61,7 +61,7 @@ static void record_unsafe(struct nvs_writer *w)
 }
 
 /* Writes the names found so far. */
-static void put_names(struct nvs_writer *w)
+void nvs_writer_put_names(struct nvs_writer *w)
 {
 	struct nvs_rec *rec;
 
@@ -82,7 +82,7 @@ static void put_last_names(struct nvs_writer *w)
 		nvs_watch_check_sandbox(w->session);
 		done = nvs_naming_finish(w->naming, NAMES_STEP_MS);
 	}
-	put_names(w);
+	nvs_writer_put_names(w);
 }
 
 /* Ticks cannot be converted with one point only: the second is made early, for a program that ends
@@ -130,7 +130,7 @@ void nvs_writer_add_buffers(struct nvs_writer *w)
 	atomic_store(&nvs_writer_signal.full, full);
 }
 
-static void run_round(struct nvs_writer *w)
+void nvs_writer_run_round(struct nvs_writer *w)
 {
 	uint64_t limit, now;
 
@@ -140,11 +140,12 @@ static void run_round(struct nvs_writer *w)
 	write_full_frames(w, limit);
 	nvs_limit_check_size(w);
 	nvs_limit_record(w);
-	put_names(w);
+	if (!w->session->demand.ending)
+		nvs_writer_put_names(w);
 	record_unsafe(w);
 	now = nvs_clock_mono_ns();
 	if (now - w->last_clock >= clock_interval(w))
-		put_clock(w);
+		nvs_writer_put_clock(w);
 	nvs_writer_flush(w);
 	nvs_limit_rotate_parts(w);
 	nvs_writer_grow_live(w);
@@ -154,12 +155,13 @@ static void run_round(struct nvs_writer *w)
 }
 
 /* If the file was truncated or deleted, its contents are lost although every write succeeded. */
-static void check_file(struct nvs_writer *w)
+void nvs_writer_check_file(struct nvs_writer *w)
 {
 	if (w->sink.error || nvs_outfile_is_complete(&w->session->trace, w->sink.file_bytes))
 		return;
 	w->sink.error = w->first_error = -ESTALE;
-	w->lost_submissions = nvs_totals_sum(NVS_COUNT_SUBMISSIONS);
+	w->lost_submissions = nvs_totals_sum(NVS_COUNT_SUBMISSIONS) -
+			      w->base[NVS_COUNT_SUBMISSIONS];
 }
 
 static void beat_again(void *arg)
@@ -172,14 +174,14 @@ static void write_last_frames(struct nvs_writer *w)
 {
 	struct nvs_rec_end end = {.rec = {.type = NVS_REC_END, .size = sizeof(end)}};
 
-	run_round(w);
+	nvs_writer_run_round(w);
 	write_full_frames(w, UINT64_MAX);
 	nvs_writer_flush(w);
 	nvs_packers_wait(&w->packers);
 	w->sink.error = 0;
 	nvs_totals_write_gap(w, NVS_GAP_WRITE, w->lost_submissions,
 			     w->lost_bytes + w->merge->damaged_bytes);
-	put_clock(w);
+	nvs_writer_put_clock(w);
 	nvs_totals_write_open_calls(w);
 	put_last_names(w);
 	nvs_totals_write(w);
@@ -190,7 +192,7 @@ static void write_last_frames(struct nvs_writer *w)
 	nvs_sink_seek_table(&w->sink);
 	if (w->keep.limit && !w->sink.error)
 		w->sink.file_bytes = nvs_keep_join(&w->keep, w->sink.file_bytes, beat_again, w);
-	check_file(w);
+	nvs_writer_check_file(w);
 	/* A spool that has records which the trace lacks is kept. */
 	if (!w->sink.error) {
 		w->session->head->ended = 1;
@@ -298,7 +300,7 @@ static void run_writer(void *arg)
 		nvs_writer_await_round(w, is_first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
 		if (atomic_load(&w->finishing))
 			break;
-		run_round(w);
+		nvs_writer_run_round(w);
 		/*
 		 * A buffer stays full until its frame is in the file, and each of its records has
 		 * woken the writer again meanwhile. Another round now would make a small frame, and

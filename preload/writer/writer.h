@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The writer's state, shared by writer.c, frames.c, limit.c, totals.c and untraced.c. */
+/* The writer's state, shared by writer.c, frames.c, limit.c, totals.c and on_demand.c. */
 #ifndef NVSNOOP_PRELOAD_WRITER_WRITER_H
 #define NVSNOOP_PRELOAD_WRITER_WRITER_H
 
@@ -23,8 +23,11 @@ struct nvs_writer {
 	uint64_t swept; /* mono_ns of the last scan of the buffers' owners */
 	uint64_t last_clock; /* mono_ns of the last calibration point */
 	bool unsafe_recorded, full_pending;
+	uint64_t full_at; /* ticks */
 	uint64_t lost_submissions, lost_bytes; /* not written */
 	uint64_t gaps; /* GAP records made by the writer */
+	uint64_t base[NVS_COUNT_MAX]; /* counts at the start of the trace, if others came before */
+	bool dropping; /* no trace is being written: frames are dropped */
 	int first_error;
 	_Atomic uint32_t detached; /* futex: number of threads with their own descriptor table */
 	_Atomic uint32_t attached; /* number of those that share the program's */
@@ -59,8 +62,12 @@ void nvs_writer_pack(struct nvs_writer *w, const struct nvs_zframe *frame);
 void nvs_writer_add(struct nvs_writer *w, const struct nvs_rec *rec);
 void nvs_writer_flush(struct nvs_writer *w);
 
-/* ---- untraced.c: replaces the writer if there is no trace ---- */
-void nvs_untraced_run(void *writer);
+/* For on_demand.c. Takes the records made so far; adds a calibration point; adds the names found so
+ * far; checks that the file still has what was written. */
+void nvs_writer_run_round(struct nvs_writer *w);
+void nvs_writer_put_clock(struct nvs_writer *w);
+void nvs_writer_put_names(struct nvs_writer *w);
+void nvs_writer_check_file(struct nvs_writer *w);
 
 /* ---- totals.c: counts made by the library ---- */
 

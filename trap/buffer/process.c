@@ -53,6 +53,15 @@ void nvs_trap_record(int64_t submissions)
 		atomic_store(&nvs_process->record_left, submissions);
 }
 
+void nvs_trap_set_level(enum nvs_level level, bool skip_calls, bool backtrace)
+{
+	struct nvs_trap_options *o = &nvs_process->options;
+
+	__atomic_store_n(&o->backtrace, backtrace, __ATOMIC_RELAXED);
+	__atomic_store_n(&o->skip_calls, skip_calls, __ATOMIC_RELAXED);
+	__atomic_store_n(&o->level, level, __ATOMIC_RELEASE);
+}
+
 uint64_t nvs_clock_now(void)
 {
 	if (nvs_process && nvs_process->options.use_tsc)

@@ -155,6 +155,21 @@ uint32_t nvs_callsite_take_call(struct nvs_buffer *buffer, uintptr_t entry, uint
 /* Number of the stack with the addresses PCS[0..N-1]; a new one is recorded in BUFFER. */
 uint32_t nvs_callsite_number(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_t time);
 
+static inline enum nvs_level nvs_level(void)
+{
+	return __atomic_load_n(&nvs_process->options.level, __ATOMIC_RELAXED);
+}
+
+static inline bool nvs_records_calls(void)
+{
+	return !__atomic_load_n(&nvs_process->options.skip_calls, __ATOMIC_RELAXED);
+}
+
+static inline bool nvs_takes_stacks(void)
+{
+	return __atomic_load_n(&nvs_process->options.backtrace, __ATOMIC_RELAXED);
+}
+
 /* False while recording is off. */
 static inline bool nvs_is_recording(void)
 {

@@ -23,7 +23,7 @@ static bool count_down(void)
 {
 	int64_t left = atomic_load_explicit(&nvs_process->record_left, memory_order_relaxed);
 
-	if (nvs_process->options.level == NVS_LEVEL_NONE)
+	if (nvs_level() == NVS_LEVEL_NONE)
 		return false;
 	while (left != NVS_RECORD_ALL && left > 0)
 		if (atomic_compare_exchange_weak(&nvs_process->record_left, &left, left - 1))
@@ -46,7 +46,7 @@ static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs
 			state->extended_base = (e->entry >> 8 & 0x1ffff) << 40;
 		return 0;
 	}
-	e->state = nvs_process->options.level == NVS_LEVEL_FULL ? NVS_SEG_HERE : NVS_SEG_SKIPPED;
+	e->state = nvs_level() == NVS_LEVEL_FULL ? NVS_SEG_HERE : NVS_SEG_SKIPPED;
 	return state->extended_base | entry_address(e->entry);
 }
 
@@ -194,7 +194,7 @@ void nvs_capture_doorbell(struct nvs_buffer *buffer, const struct nvs_view *view
 	nvs_shadow_enter(ch);
 	want = count_down();
 	b->skipped = !want;
-	if (want)
+	if (want && nvs_records_calls())
 		flags = (uint16_t)(nvs_open_calls_record(buffer, event->time)
 				   << NVS_SUB_CALL_SHIFT);
 	do {
@@ -208,7 +208,7 @@ void nvs_capture_doorbell(struct nvs_buffer *buffer, const struct nvs_view *view
 		read_entries(b);
 		if (want)
 			nvs_batch_record(b, flags);
-		else if (nvs_process->options.level == NVS_LEVEL_NONE)
+		else if (nvs_level() == NVS_LEVEL_NONE)
 			count_batch(b, flags);
 		else
 			nvs_batch_skip(b, flags);

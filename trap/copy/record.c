@@ -109,7 +109,7 @@ NVS_RARE void nvs_batch_drop(struct nvs_batch *b, enum nvs_gap_reason reason)
 NVS_RARE void nvs_batch_skip(struct nvs_batch *b, uint16_t flags)
 {
 	/* Without a trace no gap is recorded. */
-	if (nvs_process->options.level != NVS_LEVEL_NONE)
+	if (nvs_level() != NVS_LEVEL_NONE)
 		add_to_run(b, NVS_GAP_CHOICE);
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED, !(flags & NVS_SUB_CONTINUED));
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED_BYTES, b->bytes);
@@ -260,7 +260,7 @@ static uint32_t head_bytes(const struct nvs_batch *b)
 static uint32_t data_bytes(const struct nvs_batch *b)
 {
 	return TAIL +
-	       (nvs_process->options.level == NVS_LEVEL_FULL ? align_to_8((uint32_t)b->bytes) : 0);
+	       (nvs_level() == NVS_LEVEL_FULL ? align_to_8((uint32_t)b->bytes) : 0);
 }
 
 static bool record_whole(struct nvs_batch *b, uint16_t flags)
@@ -412,7 +412,7 @@ static NVS_RARE bool record_lost_first(struct nvs_batch *b, bool whole)
 void nvs_batch_record(struct nvs_batch *b, uint16_t flags)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
-	bool headers = nvs_process->options.level == NVS_LEVEL_HEADERS;
+	bool headers = nvs_level() == NVS_LEVEL_HEADERS;
 	bool whole = headers ||
 		     head_bytes(b) + b->bytes + TAIL + 8 <= nvs_buffer_max_record(b->buffer);
 

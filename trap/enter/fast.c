@@ -64,11 +64,11 @@ OWN_TEXT static void ring_doorbell(struct fast *f)
 	const struct nvs_doorbell *db = find_doorbell(view, f->address);
 	struct nvs_doorbell_event event = {.doorbell = db, .token = f->value, .stack = NVS_NONE};
 	/* time and call site are needed */
-	bool told = nvs_process->options.level != NVS_LEVEL_NONE;
+	bool told = nvs_level() != NVS_LEVEL_NONE;
 
 	if (!db)
 		return;
-	if (nvs_process->options.backtrace && told) {
+	if (nvs_takes_stacks() && told) {
 		event.stack = nvs_stackcache_match(f->buffer, f->site->address,
 						   reg_of(f->regs, NVS_RSP), f->regs->rbp);
 		if (event.stack == NVS_NONE)
@@ -110,7 +110,7 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 	ring_doorbell(&f);
 	atomic_store_explicit(&buffer->epoch, 0, memory_order_release);
 	nvs_calls.sp = 0;
-	if (nvs_process->options.level != NVS_LEVEL_NONE)
+	if (nvs_level() != NVS_LEVEL_NONE)
 		nvs_buffer_warm(buffer);
 	mark = 0;
 	return f.done;

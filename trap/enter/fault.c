@@ -217,7 +217,7 @@ static uint32_t take_callsite(struct fault_work *w, uint64_t time)
 {
 	const greg_t *gregs = w->uc->uc_mcontext.gregs;
 
-	if (nvs_process->options.level == NVS_LEVEL_NONE)
+	if (nvs_level() == NVS_LEVEL_NONE)
 		return NVS_NONE;
 	return nvs_callsite_take(w->buffer, (uintptr_t)gregs[REG_RIP], (uintptr_t)gregs[REG_RSP],
 				 (uintptr_t)gregs[REG_RBP], time);

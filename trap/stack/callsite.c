@@ -108,7 +108,7 @@ void nvs_callsite_warm(void)
 {
 	void *pcs[4];
 
-	if (!unwinder || !nvs_trap_is_started() || !nvs_process->options.backtrace)
+	if (!unwinder || !nvs_trap_is_started() || !nvs_takes_stacks())
 		return;
 	/* As in the trap, so that this does not take the loader's lock either. */
 	nvs_tls.depth++;
@@ -244,7 +244,7 @@ static uint32_t take_stack(struct nvs_buffer *buffer, const struct where *w, uin
 	uint32_t n, id;
 	bool told;
 
-	if (!nvs_process->options.backtrace)
+	if (!nvs_takes_stacks())
 		return NVS_NONE;
 	id = nvs_stackcache_match(buffer, w->rip, w->rsp, w->rbp);
 	if (id != NVS_NONE)

@@ -276,14 +276,13 @@ static bool is_long(const struct made *m)
 {
 	const struct nvs_trap_options *o = &nvs_process->options;
 
-	return m->end - m->begin >= (o->use_tsc ? LONG_TICKS : LONG_NS) &&
-	       o->level != NVS_LEVEL_NONE;
+	return m->end - m->begin >= (o->use_tsc ? LONG_TICKS : LONG_NS) && nvs_records_calls();
 }
 
 /* Without a trace only the live page's counters matter. */
 static bool has_trace(void)
 {
-	return nvs_process->options.level != NVS_LEVEL_NONE;
+	return nvs_records_calls();
 }
 
 /* The live page shows a call site for allocations. */

@@ -41,7 +41,7 @@ uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame 
 	uint32_t stack;
 
 	*unwound = false;
-	if (!nvs_process->options.backtrace)
+	if (!nvs_takes_stacks())
 		return NVS_NONE;
 	/* A stack that is in the cache is only compared, as in a patched site, so no signals need
 	 * blocking. */

@@ -191,7 +191,7 @@ static void record_site(const struct nvs_buffer *buffer, const struct seen_call 
 	    !nvs_api_slots[frame->index].api || !is_same_call(buffer->shared, call))
 		return;
 	copy_args(&w, frame, nvs_api_slots[frame->index].api, &site);
-	if (nvs_process->options.backtrace)
+	if (nvs_takes_stacks())
 		site.stack = record_stack(&w, nvs_api_slots[frame->index].original);
 	site.number = call->number + 1;
 	if (is_same_call(buffer->shared, call))

@@ -12,8 +12,8 @@ $(BUILD)/liblive.a: $(LIVE_READ_OBJ)
 
 # ---- nvsnoop-top ----
 
-TOP_OBJ  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/top/*.c))
-TOP_LIBS = -lncursesw -ltinfo
+TOP_OBJ  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/top/*.c)) $(BUILD)/decode/query/estimate.o
+TOP_LIBS = -lncursesw -ltinfo -lm
 
 all: $(BUILD)/nvsnoop-top
 

@@ -93,6 +93,7 @@ enum nvs_live_state {
 #define NVS_LIVE_TRACED (1u << 0) /* a trace is written too, to the path `trace` */
 #define NVS_LIVE_API (1u << 1) /* calls are observed; else only doorbells are counted */
 #define NVS_LIVE_SITES (1u << 2) /* memory has call sites */
+#define NVS_LIVE_TIMED (1u << 3) /* GPU times are sampled (timing=sample) */
 #define NVS_LIVE_RECORDS (1u << 4) /* a trace can be requested: nvsnoop/request.h */
 
 /* What a cluster calls the process. */
@@ -119,6 +120,8 @@ enum nvs_live_table_number {
 	NVS_LIVE_ALLOCS,
 	NVS_LIVE_CHANNELS,
 	NVS_LIVE_FAULTS, /* has no rows in pages of earlier versions */
+	NVS_LIVE_GPU_TIMES, /* a row for each of KERNELS; no rows without NVS_LIVE_TIMED */
+	NVS_LIVE_GPU_WORK, /* row GPU * NVS_LIVE_ENGINES + engine; likewise */
 	NVS_LIVE_TABLES = 16 /* space for as many */
 };
 
@@ -439,6 +442,25 @@ struct nvs_live_fault {
 	uint64_t count; /* counter: channel groups that it ended */
 	uint64_t time; /* ticks when the latest was seen */
 	uint64_t reserved[2];
+};
+
+enum nvs_live_engine { NVS_LIVE_COMPUTE_ENGINE, NVS_LIVE_COPY_ENGINE, NVS_LIVE_ENGINES };
+
+/*
+ * GPU time of submissions that were drawn at random, each of which stands for EVERY ones (w): the
+ * sums from which decode/query/estimate.c computes mean and error. In GPU_TIMES that of submissions
+ * that launch this kernel and no other; row 0 has all other work of compute channels. In GPU_WORK
+ * all work of a GPU's channels; what runs at the same time counts for each channel. Submissions
+ * whose begin or end is unknown are missing: launches of graphs, and what waited for another
+ * channel. Written by the library's threads, one at a time.
+ */
+struct nvs_live_gpu_time {
+	uint64_t timed; /* counter: submissions drawn and timed */
+	uint64_t weight; /* counter: sum of w */
+	uint64_t ns; /* counter: sum of w * ns, the estimate of the total */
+	double squares; /* sum of w * ns^2 */
+	double rest, rest_sum, rest_squares; /* sums of w * (w - 1) * ns^0, ^1 and ^2 */
+	uint64_t reserved;
 };
 
 #ifdef __cplusplus

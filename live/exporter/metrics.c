@@ -73,6 +73,21 @@ static void report_series(struct nvs_exposition *e, const struct nvs_exported_pr
 		nvs_exposition_add(e, nvs_sample_labels(p, NULL, other), rest[column], NULL);
 }
 
+static void report_busy(struct nvs_exposition *e, const struct nvs_exported_process *p)
+{
+	const struct nvs_page *page = p->page;
+
+	for (uint32_t i = 0; i < page->ngpus && i < GPUS; i++)
+		for (int k = 0; k < NVS_LIVE_ENGINES && !is_duplicate(page, i); k++) {
+			char uuid[48];
+
+			nvs_format_uuid(uuid, page->gpus[i].uuid);
+			nvs_exposition_add(e, p->common, page->gpus[i].busy_ns[k].total, "UUID",
+					   uuid, "engine",
+					   nvs_live_engine_name((enum nvs_live_engine)k), NULL);
+		}
+}
+
 static void report_launches(struct nvs_exposition *e, const struct nvs_exported_process *p)
 {
 	static const char *const origins[] = {"direct", "graph"};
@@ -286,7 +301,17 @@ void nvs_report_family(struct nvs_exposition *e, enum nvs_family_number family,
 			      columns[family].column, columns[family].other);
 		return;
 	}
+	if ((family == NVS_F_GPU_BUSY || family == NVS_F_KERNEL_GPU ||
+	     family == NVS_F_KERNEL_TIMED) &&
+	    !(page->flags & NVS_LIVE_TIMED))
+		return;
 	switch (family) {
+	case NVS_F_GPU_BUSY:
+		return report_busy(e, p);
+	case NVS_F_KERNEL_GPU:
+		return report_series(e, p, &p->kernels, NVS_KERNEL_GPU_NS, "kernel=\"other\"");
+	case NVS_F_KERNEL_TIMED:
+		return report_series(e, p, &p->kernels, NVS_KERNEL_TIMED, "kernel=\"other\"");
 	case NVS_F_PROCESS_INFO:
 		return report_info(e, p);
 	case NVS_F_SILENT:

@@ -107,7 +107,8 @@ static void add_kernels(struct nvs_exported_process *p, const struct nvs_page *p
 	for (uint32_t i = 0; i < page->nkernels; i++) {
 		const struct nvs_page_kernel *k = &page->kernels[i];
 		uint64_t values[] = {k->direct.total, k->graph.total,
-				     k->direct.total + k->graph.total};
+				     k->direct.total + k->graph.total, k->gpu_ns.total,
+				     k->gpu.weight};
 
 		nvs_series_add(&p->kernels, name_label(&l, "kernel", k->name), values);
 	}

@@ -45,6 +45,13 @@ const char *nvs_live_mode_name(enum nvs_live_mode mode)
 	return mode == NVS_LIVE_SYNC ? "sync" : mode == NVS_LIVE_ASYNC ? "async" : "?";
 }
 
+const char *nvs_live_engine_name(enum nvs_live_engine engine)
+{
+	return engine == NVS_LIVE_COMPUTE_ENGINE ? "compute"
+	       : engine == NVS_LIVE_COPY_ENGINE	 ? "copy"
+						 : "?";
+}
+
 const char *nvs_live_kind_name(enum nvs_live_kind kind)
 {
 	static const char *const names[] = {

@@ -64,6 +64,8 @@ struct nvs_page_kernel {
 	uint32_t registers, shared, local, max_threads; /* all unknown if max_threads is 0 */
 	struct nvs_page_counter direct,
 		graph; /* launches by calls, and as nodes of launched graphs */
+	struct nvs_live_gpu_time gpu; /* sums of the submissions that were timed, see live.h */
+	struct nvs_page_counter gpu_ns; /* estimated GPU time of all */
 };
 
 struct nvs_page_copy {
@@ -80,6 +82,8 @@ struct nvs_page_gpu {
 	uint32_t instance;
 	uint32_t ordinal; /* in the process; NVS_NONE if unknown */
 	char name[64];
+	/* estimated time of what its engines did for the process; may exceed the time that passed */
+	struct nvs_page_counter busy_ns[NVS_LIVE_ENGINES];
 };
 
 struct nvs_page_memory {
@@ -243,6 +247,7 @@ const char *nvs_live_stall_name(
 	enum nvs_live_stall why); /* "ring full", as in --ring; NULL for an unused number */
 const char *nvs_live_workload_name(enum nvs_live_workload which); /* "pod"; NULL: unused number */
 const char *nvs_live_mode_name(enum nvs_live_mode mode); /* "sync" */
+const char *nvs_live_engine_name(enum nvs_live_engine engine); /* "compute" */
 const char *nvs_live_kind_name(enum nvs_live_kind kind); /* "device", as in --memory; "?" */
 bool nvs_live_kind_on_gpu(enum nvs_live_kind kind); /* does this kind occupy GPU memory */
 /* Formats a UUID as nvidia-smi does: "GPU-01234567-89ab-...". */

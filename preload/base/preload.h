@@ -201,6 +201,10 @@ void *nvs_rm_timing_take_spare(void);
 bool nvs_rm_timing_needs_memory(uint32_t gpu);
 /* Returns the number of the GPU with this UUID, or NVS_NONE. */
 uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16]);
+/* Returns what takes the times of a channel of GPU, of a copy engine if COPIES
+ * (trap/copy/gpfifo_timing.h). NULL: times are only recorded. Set before the first channel. */
+struct nvs_timing_sink;
+extern struct nvs_timing_sink *(*nvs_timing_sink_new)(uint32_t gpu, bool copies);
 /* Forwards delayed entries; with READ, also collects the timestamps that are available. Returns
  * true if entries are still delayed. */
 bool nvs_rm_timing_poll(bool read);

@@ -68,7 +68,8 @@ static void drop_trace_options(struct nvs_options *o)
 
 	if (!o->untraced)
 		return;
-	v->timing = 0;
+	/* The live page has estimates from a sample. */
+	v->timing = v->sample && v->live ? v->timing : 0;
 	v->max_size = v->keep_last = v->delay_ns = v->duration_ns = 0;
 	v->trigger[0] = '\0';
 	v->from_profiler = false;

@@ -49,6 +49,10 @@ static const struct page_layout {
 	{NVS_LIVE_CHANNELS, NVS_LIVE_CHANNEL_ROWS, sizeof(struct nvs_live_channel),
 	 NVS_LIVE_CHANNEL_ROWS},
 	{NVS_LIVE_FAULTS, FAULT_ROWS, sizeof(struct nvs_live_fault), FAULT_ROWS},
+	{NVS_LIVE_GPU_TIMES, NVS_LIVE_KERNEL_ROWS, sizeof(struct nvs_live_gpu_time),
+	 NVS_LIVE_KERNEL_ROWS},
+	{NVS_LIVE_GPU_WORK, NVS_LIVE_GPU_ROWS * NVS_LIVE_ENGINES, sizeof(struct nvs_live_gpu_time),
+	 NVS_LIVE_GPU_ROWS * NVS_LIVE_ENGINES},
 	{NVS_LIVE_STRINGS, STRING_BYTES, 1, 1u << 20},
 	{NVS_LIVE_ALLOCS, NVS_LIVE_ALLOC_ROWS, sizeof(struct nvs_live_alloc), 4096},
 	{NVS_LIVE_SLOTS, NVS_LIVE_SLOT_ROWS, SLOT_BYTES, 0},
@@ -105,6 +109,17 @@ static int create_file(struct nvs_outfile *file, uint64_t namespace, char *folde
 
 /* ---- the file's contents ---- */
 
+/* GPU times are in the page only where no trace has them all. */
+static bool has_gpu_times(void)
+{
+	return nvs_options()->untraced && nvs_options()->values.timing;
+}
+
+static bool is_laid_out(enum nvs_live_table_number which)
+{
+	return (which != NVS_LIVE_GPU_TIMES && which != NVS_LIVE_GPU_WORK) || has_gpu_times();
+}
+
 static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 {
 	uint64_t at = PAGE;
@@ -114,6 +129,8 @@ static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 		const struct page_layout *l = &layout[i];
 		struct nvs_live_table *t = &head->tables[l->which];
 
+		if (!is_laid_out(l->which))
+			continue;
 		/* A table that grows starts on its own page. */
 		if (l->ready < l->rows)
 			at = (at + PAGE - 1) & ~(PAGE - 1);
@@ -276,6 +293,7 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 	head->state = NVS_LIVE_RUNNING;
 	head->flags = (o->values.api ? NVS_LIVE_API : 0) |
 		      (o->values.api && o->values.backtrace ? NVS_LIVE_SITES : 0) |
+		      (has_gpu_times() ? NVS_LIVE_TIMED : 0) |
 		      (o->untraced ? NVS_LIVE_RECORDS : 0);
 	head->slot_apis = sizeof(struct nvs_live_slot);
 	head->slot_api_bytes = sizeof(struct nvs_live_api_count);
@@ -295,6 +313,8 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 		    layout[i].which == NVS_LIVE_KERNELS || layout[i].which == NVS_LIVE_SITE_ROWS)
 			head->tables[layout[i].which].used = 1; /* row 0: other */
 	head->tables[NVS_LIVE_MEMORY].used = head->tables[NVS_LIVE_MEMORY].rows;
+	head->tables[NVS_LIVE_GPU_TIMES].used = head->tables[NVS_LIVE_GPU_TIMES].rows;
+	head->tables[NVS_LIVE_GPU_WORK].used = head->tables[NVS_LIVE_GPU_WORK].rows;
 	p->first_ns = o->loaded_ns;
 	p->first_ticks = o->loaded_tsc;
 	set_clock(p);
@@ -318,7 +338,9 @@ static int map_file(struct nvs_live_page *p)
 	p->head->bytes = bytes;
 	memcpy(p->head->tables, head.tables, sizeof(head.tables));
 	for (size_t i = 0; i < NLAYOUT && !err; i++)
-		if (layout[i].ready == layout[i].rows)
+		if (!is_laid_out(layout[i].which))
+			continue;
+		else if (layout[i].ready == layout[i].rows)
 			p->ready[layout[i].which] = layout[i].rows;
 		else if (layout[i].ready)
 			err = make_rows(p, p->file.fd, layout[i].which, layout[i].ready);

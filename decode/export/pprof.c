@@ -9,6 +9,7 @@
 #include "decode/cli/output.h"
 #include "decode/query/source.h"
 #include "decode/report/core/report.h"
+#include "decode/analysis/gpu_work.h"
 #include "decode/analysis/stack_tree.h"
 #include "decode/report/core/stack_columns.h"
 #include "decode/cli/table.h"
@@ -184,6 +185,8 @@ static int write_profile(struct nvs_run *run, const struct nvs_stacks_list *list
 	if (deflateInit2(&w.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY))
 		return -ENOMEM;
 	find_known(list, known);
+	/* A short window may have none. */
+	known[NVS_BY_GPU_TIME] |= run->n == 1 && nvs_trace_has_timing_work(run->sources);
 	add_types(&w, known, by);
 	if (run->n == 1)
 		add_times(&w, run->sources);
@@ -202,7 +205,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 {
 	struct nvs_stacks *t = run->state;
 
-	t->how |= run->n > 1 ? NVS_STACKS_PROCESS : 0;
+	t->how |= NVS_STACKS_KERNELS | (run->n > 1 ? NVS_STACKS_PROCESS : 0);
 	return nvs_run_stacks_begin(run, s, each, reader);
 }
 

@@ -179,6 +179,21 @@ const struct nvs_options *nvs_options(void)
 	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
 }
 
+/* A trace's options say that it is timed, also if that is the process' own option. */
+static void name_timing(char *given, size_t size, const struct nvs_option_values *v)
+{
+	size_t n = strlen(given);
+
+	if (!v->timing || strstr(given, "timing="))
+		return;
+	n += (size_t)snprintf(given + n, size - n, "%stiming=%s", n ? "," : "",
+			      v->sample	? "sample"
+			      : v->timing == NVS_TIMING_WORK ? "work"
+							     : "dispatch");
+	if (v->sample && v->sample != NVS_SAMPLE_ADAPTIVE && n < size)
+		snprintf(given + n, size - n, "=%u", v->sample);
+}
+
 void nvs_options_use(const struct nvs_option_values *values, const char *given)
 {
 	struct nvs_option_values *v = &settings.values;
@@ -192,6 +207,8 @@ void nvs_options_use(const struct nvs_option_values *values, const char *given)
 	v->max_size = values->max_size;
 	v->duration_ns = values->duration_ns;
 	snprintf(settings.given, sizeof(settings.given), "%s", given ? given : started_given);
+	if (given)
+		name_timing(settings.given, sizeof(settings.given), v);
 }
 
 const struct nvs_option_values *nvs_options_own(void)

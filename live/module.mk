@@ -10,6 +10,10 @@ $(BUILD)/liblive.a: $(LIVE_READ_OBJ)
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
 
+# Of the library what checks its options and expands names, as the launcher has it.
+RECORD_BASE = $(patsubst %,$(BUILD)/preload/launch/%.o,option_table names text)
+RECORD_NAME = $(BUILD)/live/record/trace_name.o $(BUILD)/preload/launch/names.o
+
 # ---- nvsnoop-top ----
 
 TOP_OBJ  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/top/*.c)) $(BUILD)/decode/query/estimate.o
@@ -17,15 +21,13 @@ TOP_LIBS = -lncursesw -ltinfo -lm
 
 all: $(BUILD)/nvsnoop-top
 
-$(BUILD)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a
+$(BUILD)/nvsnoop-top: $(TOP_OBJ) $(RECORD_NAME) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $^ $(TOP_LIBS) $(DECODE_LIBS)
 
 # ---- nvsnoop-record ----
 
 RECORD_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/record/*.c))
-# Of the library what checks its options and expands names, as the launcher has it.
-RECORD_BASE = $(patsubst %,$(BUILD)/preload/launch/%.o,option_table names text)
 
 all: $(BUILD)/nvsnoop-record
 

@@ -88,8 +88,8 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	struct nvs_stacks_each *each = arg;
 	struct nvs_source *source = each->calls.source;
 	bool kernels = each->stacks->how & NVS_STACKS_KERNELS;
-	struct waiting_time *waiting, now = {.stack = s->rec->stack,
-					     .api = call ? call->api : NULL};
+	struct waiting_time *waiting,
+		now = {.stack = s->rec->stack, .api = call ? call->api : NULL};
 	struct nvs_submission_time timed;
 	int r;
 

@@ -191,6 +191,7 @@ struct nvs_trace {
 	uint64_t number; /* of the next submission */
 	uint32_t source; /* marks of the current source: 0, NVS_MARK_SPOOL, NVS_MARK_LATE */
 	bool end_seen;
+	bool goes_on; /* the process, after the trace */
 	uint64_t held_bytes; /* used by submission_order.c */
 	uint64_t held_count;
 	struct nvs_numbers threads, channels, modules, stacks, callsites;

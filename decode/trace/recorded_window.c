@@ -248,6 +248,11 @@ bool nvs_trace_never_on(const struct nvs_trace *t)
 	return t->part.known && !t->part.windows && !t->part.cut.rec.size;
 }
 
+bool nvs_trace_goes_on(const struct nvs_trace *t)
+{
+	return t->goes_on;
+}
+
 const char *nvs_trace_part(const struct nvs_trace *t)
 {
 	return t->part.text[0] ? t->part.text : NULL;

@@ -301,7 +301,7 @@ static int restart_pass(struct nvs_trace *t)
 	t->next_frame = t->number = 0;
 	nvs_spool_restart(t);
 	t->source = 0;
-	t->end_seen = t->began = false;
+	t->end_seen = t->began = t->goes_on = false;
 	return 0;
 }
 

@@ -302,6 +302,8 @@ const struct nvs_session *nvs_trace_session(const struct nvs_trace *trace);
 const char *nvs_trace_part(const struct nvs_trace *trace);
 /* True if recording was never switched on. After a complete read. */
 bool nvs_trace_never_on(const struct nvs_trace *trace);
+/* Returns true if the process went on when the trace ended: it was recorded on demand. */
+bool nvs_trace_goes_on(const struct nvs_trace *trace);
 
 /* Number of submissions, and of bytes of commands, in the trace, including those that were only
  * counted, with level=counts. */

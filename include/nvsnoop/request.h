@@ -21,10 +21,10 @@
  *   record AT SUBMISSIONS OPTIONS
  *   stop                            at any time; `requests` is incremented again
  *
- * AT: CLOCK_REALTIME in ns at which the window opens, 0: at once. SUBMISSIONS: how many are recorded
- * at most, 0: no limit. OPTIONS: "-", or keys as in NVSNOOP_OPTIONS, of level, timing, api,
- * backtrace, max-size and duration; what is not named is as the process was started. The process
- * writes
+ * AT: CLOCK_REALTIME in ns at which the window opens, 0: at once. SUBMISSIONS: how many are
+ * recorded at most, 0: no limit. OPTIONS: "-", or keys as in NVSNOOP_OPTIONS, of level, timing,
+ * api, backtrace, max-size and duration; what is not named is as the process was started. The
+ * process writes
  *
  *   refused REASON
  *   ready
@@ -32,13 +32,14 @@
  *   done SUBMISSIONS GAPS SKIPPED BYTES LOST ERRNO FULL REALTIME
  *
  * in this order, or REFUSED alone. DONE comes when the trace is whole and closed. It has the
- * submissions recorded, gaps, submissions that were only counted, the trace's size, submissions lost
- * by a failed write, the errno of that (0: none), 1 if the trace has reached max-size, and when the
- * window closed. The side that asks then moves or removes the trace, and removes the request.
+ * submissions recorded, gaps, submissions that were only counted, the trace's size, submissions
+ * lost by a failed write, the errno of that (0: none), 1 if the trace has reached max-size, and
+ * when the window closed. The side that asks then moves or removes the trace, and removes the
+ * request.
  *
- * If the side that asked is gone, nobody has the lock any more: the process ends the window, removes
- * both files, and answers the next request. If the process is gone, its page says so (nvsnoop/live.h);
- * the trace then lacks its end.
+ * If the side that asked is gone, nobody has the lock any more: the process ends the window,
+ * removes both files, and answers the next request. If the process is gone, its page says so
+ * (nvsnoop/live.h); the trace then lacks its end.
  */
 #define NVS_RECORD_SUFFIX ".record" /* in place of ".live" */
 #define NVS_RECORD_TRACE ".zst" /* after that */

@@ -261,8 +261,8 @@ static enum MHD_Result send_profile(struct nvs_http *http, struct connection *c)
 		       {429, NVS_HTTP_TOO_MANY},
 		       {MHD_HTTP_INTERNAL_SERVER_ERROR, NVS_HTTP_FAILED}};
 	struct nvs_profile_answer a = nvs_profile_poll(c->profile);
-	struct MHD_Response *r = mhd.MHD_create_response_from_buffer(a.size, (void *)(uintptr_t)a.data,
-								     MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *r = mhd.MHD_create_response_from_buffer(
+		a.size, (void *)(uintptr_t)a.data, MHD_RESPMEM_MUST_COPY);
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++)
 		http->answers[answers[i].answer] += answers[i].status == a.status;

@@ -2,8 +2,9 @@
 /*
  * The HTTP server: answers GET and HEAD of /metrics and /, GET of /debug/pprof/gpu and
  * /debug/pprof/host (profile.h), and nothing else. Limits: 32
- * connections, one request each, 8 KiB of header that must arrive within 3 s, 10 s per connection (not while a profile is being taken),
- * 256 MiB of answers not yet received. Rejected requests are counted.
+ * connections, one request each, 8 KiB of header that must arrive within 3 s, 10 s per connection
+ * (not while a profile is being taken), 256 MiB of answers not yet received. Rejected requests are
+ * counted.
  */
 #ifndef NVSNOOP_LIVE_EXPORTER_HTTP_H
 #define NVSNOOP_LIVE_EXPORTER_HTTP_H

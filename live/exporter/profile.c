@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A profile: one recording window for each process, and then a run of nvsnoop-report over the traces. */
+/* A profile: one recording window for each process, and then a run of nvsnoop-report over the
+ * traces. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -23,7 +24,7 @@ enum { WORDS = 8 }; /* of nvsnoop-report's command line, besides traces */
 #define AHEAD_NS 400000000ull /* windows of several processes open this long after the request */
 #define MAX_TRACE "256M" /* of each process */
 
-struct window {
+struct profile_window {
 	struct nvs_record_request *request;
 	uint32_t pid;
 	uint64_t pid_namespace;
@@ -34,7 +35,7 @@ struct nvs_profile {
 	struct nvs_profile *next;
 	struct nvs_profile_terms terms;
 	struct nvs_pages *pages;
-	struct window *windows;
+	struct profile_window *windows;
 	uint32_t n;
 	pid_t report; /* 0: not started */
 	int out, errors; /* its output; -1: none */
@@ -87,7 +88,7 @@ static void start_window(struct nvs_profile *p, const struct nvs_page *page, uin
 	/* What a GPU's work waited for is in its commands. */
 	char options[64], why[256];
 	struct nvs_record_terms terms = {.options = options, .at_ns = at};
-	struct window *w = &p->windows[p->n];
+	struct profile_window *w = &p->windows[p->n];
 	int err;
 
 	snprintf(options, sizeof(options), "level=%s,max-size=" MAX_TRACE ",duration=%u",
@@ -127,8 +128,8 @@ static void start_windows(struct nvs_profile *p)
 		start_window(p, page, at);
 	}
 	if (!found)
-		finish(p, NOT_FOUND, p->terms.pid ? "process %u has no live page"
-						  : "no process has a live page",
+		finish(p, NOT_FOUND,
+		       p->terms.pid ? "process %u has no live page" : "no process has a live page",
 		       p->terms.pid);
 	/* Of several processes some may be asked. */
 	if (p->n)
@@ -168,7 +169,7 @@ static bool poll_windows(struct nvs_profile *p)
 	bool all = true;
 
 	for (uint32_t i = 0; i < p->n; i++) {
-		struct window *w = &p->windows[i];
+		struct profile_window *w = &p->windows[i];
 		enum nvs_record_state state;
 
 		if (w->ended)
@@ -188,8 +189,8 @@ static bool poll_windows(struct nvs_profile *p)
 
 static void start_report(struct nvs_profile *p)
 {
-	static char name[] = "nvsnoop-report", export[] = "--export=pprof",
-		    sort[] = "-s", gpu[] = "gpu_us_total", host[] = "host_us_total", end[] = "--";
+	static char name[] = "nvsnoop-report", export[] = "--export=pprof", sort[] = "-s",
+		    gpu[] = "gpu_us_total", host[] = "host_us_total", end[] = "--";
 	char **argv = calloc(p->n + WORDS, sizeof(*argv)), **at = argv;
 	uint32_t n = 0;
 	int err = ENOMEM;

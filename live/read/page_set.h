@@ -82,7 +82,8 @@ struct nvs_page_gpu {
 	uint32_t instance;
 	uint32_t ordinal; /* in the process; NVS_NONE if unknown */
 	char name[64];
-	/* estimated time of what its engines did for the process; may exceed the time that passed */
+	/* estimated time of what its engines did for the process; may exceed the time that passed
+	 */
 	struct nvs_page_counter busy_ns[NVS_LIVE_ENGINES];
 };
 

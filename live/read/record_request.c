@@ -174,7 +174,8 @@ int nvs_record_request_start(struct nvs_record_request **request, const struct n
 		err = -EIO;
 	if (err) {
 		snprintf(why, size, "%s",
-			 err == -EEXIST ? "it is being recorded for somebody else" : strerror(-err));
+			 err == -EEXIST ? "it is being recorded for somebody else"
+					: strerror(-err));
 		if (err == -EEXIST && r->file >= 0) {
 			close(r->file);
 			r->file = -1;

@@ -53,8 +53,7 @@ void nvs_record_request_stop(struct nvs_record_request *request);
 /* Why it was refused, or how it died. */
 const char *nvs_record_request_why(const struct nvs_record_request *request);
 /* NULL unless the state is NVS_RECORD_WRITTEN. */
-const struct nvs_record_result *
-nvs_record_request_result(const struct nvs_record_request *request);
+const struct nvs_record_result *nvs_record_request_result(const struct nvs_record_request *request);
 /* Where the trace is now, for readers that need no file of their own; "": there is none. It is
  * removed by nvs_record_request_close(). */
 const char *nvs_record_request_trace(const struct nvs_record_request *request);

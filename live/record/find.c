@@ -93,6 +93,20 @@ static uint32_t inner_pid(uint32_t pid)
 	return number ? (uint32_t)strtoul(number + 1, NULL, 10) : pid;
 }
 
+/* Returns the number that user UID has in the process's user namespace. */
+static uint32_t inner_uid(uint32_t pid, uint32_t uid)
+{
+	unsigned inside, outside, count;
+	char text[8192], *line = text;
+
+	read_proc(pid, "uid_map", text, sizeof(text));
+	for (; sscanf(line, "%u %u %u", &inside, &outside, &count) == 3;
+	     line += strcspn(line, "\n"), line += *line == '\n')
+		if (uid - outside < count)
+			return inside + (uid - outside);
+	return uid;
+}
+
 static uint64_t start_time(uint32_t pid)
 {
 	char text[1024], *at;
@@ -134,6 +148,7 @@ static const struct nvs_page *find_elsewhere(struct nvs_record_targets *t, uint3
 	size_t n = read_proc(pid, "environ", environment, sizeof(environment));
 	const char *given = find_variable(environment, n, "XDG_RUNTIME_DIR");
 	uint32_t inner = inner_pid(pid);
+	uint32_t user = inner_uid(pid, uid);
 	const struct nvs_page *page = NULL;
 	char folder[PATH_MAX];
 
@@ -143,7 +158,7 @@ static const struct nvs_page *find_elsewhere(struct nvs_record_targets *t, uint3
 	}
 	for (int i = 0; !page && i < 2; i++) {
 		snprintf(folder, sizeof(folder), "/proc/%u/root/%s%u", pid,
-			 i ? "tmp/nvsnoop-" : "run/user/", uid);
+			 i ? "tmp/nvsnoop-" : "run/user/", user);
 		page = find_in(t, folder, inner, start);
 	}
 	return page;

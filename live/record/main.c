@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nvsnoop-record: asks processes that have only a live page for a trace, waits for it, and moves it to
- * its name. */
+/* nvsnoop-record: asks processes that have only a live page for a trace, waits for it, and moves it
+ * to its name. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -14,12 +14,12 @@
 #include "decode/cli/units.h"
 #include "live/read/record_request.h"
 #include "live/record/record.h"
+#include "live/record/trace_name.h"
 #include "preload/base/names.h"
 #include "preload/base/text.h"
 
 #define POLL_MS 10
 #define AHEAD_NS 400000000ull /* windows of several processes open this long after the request */
-#define MAX_TRIES 100 /* for an unused name */
 
 enum { EXIT_WRITTEN, EXIT_FAILED };
 
@@ -39,37 +39,6 @@ static uint64_t real_ns(void)
 }
 
 /* ---- the traces ---- */
-
-static int expand_name(const struct nvs_record_options *o, const struct window *w, char *name)
-{
-	struct nvs_name_fields fields = {
-		.pid = w->of.pid,
-		.program = w->of.page->program,
-		.host = w->of.page->host,
-		.variable = getenv,
-	};
-
-	return nvs_name_expand(o->out ?: NVS_DEFAULT_OUT, &fields, name, PATH_MAX);
-}
-
-/* Moves the trace to the first free name. */
-static int take_trace(const struct nvs_record_options *o, struct window *w)
-{
-	char name[PATH_MAX];
-	int err = expand_name(o, w, name);
-
-	if (err)
-		return err;
-	err = -EEXIST;
-	for (unsigned try = 0; err == -EEXIST && try < MAX_TRIES; try++) {
-		err = nvs_name_alternative(name, w->of.pid, try, w->file, sizeof(w->file));
-		if (!err)
-			err = nvs_record_request_take(w->request, w->file);
-	}
-	if (err)
-		w->file[0] = '\0';
-	return err;
-}
 
 static void print_result(const struct window *w)
 {
@@ -95,7 +64,10 @@ static bool finish_window(const struct nvs_record_options *o, struct window *w,
 			  enum nvs_record_state state)
 {
 	const struct nvs_record_result *result = nvs_record_request_result(w->request);
-	int err = *nvs_record_request_trace(w->request) ? take_trace(o, w) : 0;
+	int err = *nvs_record_request_trace(w->request)
+			  ? nvs_record_take_trace(w->request, w->of.page, w->of.pid, o->out,
+						  w->file)
+			  : 0;
 	char printable[PATH_MAX];
 
 	if (err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of nvsnoop-record. What applies to the trace is a key of NVSNOOP_OPTIONS and comes
- * from the library's table. */
+/* The command line of nvsnoop-record. What applies to the trace is a key of NVSNOOP_OPTIONS and
+ * comes from the library's table. */
 #include <string.h>
 #include "decode/cli/options.h"
 #include "decode/cli/units.h"

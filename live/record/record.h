@@ -31,7 +31,8 @@ struct nvs_record_targets {
 	struct nvs_pages **sets;
 	struct nvs_record_target *list;
 	uint32_t nsets, n;
-	uint32_t missing; /* processes that are selected and have no page; the reasons were printed */
+	uint32_t missing; /* processes that are selected and have no page; the reasons were printed
+			   */
 };
 
 /* Finds the processes. Returns 0 or -ENOMEM. */

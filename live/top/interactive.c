@@ -8,8 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "live/top/columns.h"
+#include "live/top/recording.h"
 #include "live/top/screen.h"
 
+#define RECORDING_S 0.1 /* between two looks at a trace that is being written */
 #define FIRST_UPDATE_S 0.25 /* delay of the first update, so that rates appear soon */
 
 enum view { LIST, DETAIL, HANG, HELP };
@@ -28,6 +30,7 @@ struct watch {
 	bool paused, gone; /* gone: the process in the detail view has ended */
 	bool asking; /* prompting for an interval */
 	char typed[16];
+	struct nvs_top_recording recording;
 	double next; /* time of the next update, in s of CLOCK_MONOTONIC */
 	bool ended;
 };
@@ -48,6 +51,7 @@ static const struct {
 	{"up, down, PgUp, PgDn, Home, End", "select a process; scroll"},
 	{"Enter", "details of the selected process; Esc returns"},
 	{"H", "why the selected process hangs; Esc returns"},
+	{"W", "write a trace of the selected process, until W again"},
 	{"left, right, < and >", "sort by another column; scroll sideways"},
 	{"R", "reverse the order"},
 	{"L C S M P N T", "sort by launches, calls, submissions, memory,"},
@@ -96,12 +100,13 @@ static void draw_help(struct watch *w)
 static void draw_foot(struct watch *w)
 {
 	static const char *const lists[][2] = {
-		{"Enter", "Detail"}, {"H", "Hang"},	{"h", "Help"},
-		{"q", "Quit"},	     {"<>", "Sort"},	{"R", "Reverse"},
-		{"Space", "Pause"},  {"d", "Interval"}, {NULL, NULL}};
+		{"Enter", "Detail"}, {"H", "Hang"},  {"W", "Record"},  {"h", "Help"},
+		{"q", "Quit"},	     {"<>", "Sort"}, {"R", "Reverse"}, {"Space", "Pause"},
+		{"d", "Interval"},   {NULL, NULL}};
 	static const char *const details[][2] = {
-		{"Esc", "Back"},   {"Tab", "Part"}, {"H", "Hang"}, {"Space", "Pause"},
-		{"d", "Interval"}, {"h", "Help"},   {"q", "Quit"}, {NULL, NULL}};
+		{"Esc", "Back"}, {"Tab", "Part"},    {"H", "Hang"},
+		{"W", "Record"}, {"Space", "Pause"}, {"d", "Interval"},
+		{"h", "Help"},	 {"q", "Quit"},	     {NULL, NULL}};
 	static const char *const hangs[][2] = {
 		{"Esc", "Back"}, {"r", "Again"}, {"h", "Help"}, {"q", "Quit"}, {NULL, NULL}};
 	const char *const(*keys)[2] = w->view == LIST ? lists : w->view == HANG ? hangs : details;
@@ -112,13 +117,16 @@ static void draw_foot(struct watch *w)
 	if (w->asking)
 		nvs_text_page_printf(s, NVS_TOP_STRONG, "Seconds between two updates (now %g): %s_",
 				     w->top->interval, w->typed);
-	for (; !w->asking && (*keys)[0]; keys++) {
+	else if (*w->recording.text)
+		nvs_text_page_printf(s, NVS_TOP_STRONG, "%s", w->recording.text);
+	for (; !w->asking && !*w->recording.text && (*keys)[0]; keys++) {
 		if (s->at + strlen((*keys)[0]) + strlen((*keys)[1]) + 2 > columns)
 			continue;
 		nvs_text_page_printf(s, NVS_TOP_STRONG, "%s", (*keys)[0]);
 		nvs_text_page_printf(s, NVS_TOP_HEAD, "%s ", (*keys)[1]);
 	}
-	nvs_text_page_pad(s, w->asking ? NVS_TOP_PLAIN : NVS_TOP_HEAD, columns);
+	nvs_text_page_pad(s, w->asking || *w->recording.text ? NVS_TOP_PLAIN : NVS_TOP_HEAD,
+			  columns);
 	nvs_text_page_end_line(s);
 	nvs_screen_draw(s, 0, 1, nvs_screen_lines() - 1, 0, UINT32_MAX);
 }
@@ -268,6 +276,14 @@ static void explain_hang(struct watch *w)
 		nvs_text_page_printf(&w->hang, NVS_TOP_BAD, "Process %u has ended.", w->pid);
 	if (w->hang.at)
 		nvs_text_page_end_line(&w->hang);
+}
+
+static void toggle_recording(struct watch *w)
+{
+	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid);
+
+	if (row || w->recording.request)
+		nvs_top_toggle_recording(&w->recording, row ? row->page : &w->recording.page);
 }
 
 static void set_view(struct watch *w, enum view view)
@@ -430,6 +446,9 @@ static void handle_key(struct watch *w, int key)
 {
 	if (key == NVS_KEY_RESIZE)
 		return;
+	/* What was said about the last trace has been read. */
+	if (!w->recording.request)
+		w->recording.text[0] = '\0';
 	if (w->asking) {
 		handle_typed(w, key);
 	} else if (w->view == HELP) {
@@ -447,6 +466,8 @@ static void handle_key(struct watch *w, int key)
 			set_view(w, HANG);
 		}
 		explain_hang(w);
+	} else if (key == 'W') {
+		toggle_recording(w);
 	} else if (key == 'r') {
 		w->next = 0;
 	} else if (key == 'd') {
@@ -492,12 +513,16 @@ int nvs_top_run_screen(struct nvs_top *top)
 			nvs_top_update(top);
 			w.next = now_s() + top->interval;
 		}
+		nvs_top_poll_recording(&w.recording);
 		draw_screen(&w);
 		left = w.paused ? 3600 : w.next - now_s();
+		if (w.recording.request && left > RECORDING_S)
+			left = RECORDING_S;
 		key = nvs_screen_read_key(left > 0 ? (int64_t)(left * 1000) + 1 : 0);
 		if (key != NVS_KEY_NONE && key != NVS_KEY_END)
 			handle_key(&w, key);
 	}
+	nvs_top_end_recording(&w.recording);
 	nvs_screen_close();
 	nvs_text_page_free(&w.sheet);
 	nvs_text_page_free(&w.line);

@@ -254,9 +254,9 @@ static void put_gpu_time(struct nvs_text_page *s, const struct field *f,
 
 static void put_kernels(struct nvs_text_page *s, const struct nvs_page *page)
 {
-	static const struct field timed[] = {{"GPU%", 5},     {"GPU us", 6},	{"+-", 5},
-					     {"LNCH/s", 7},   {"LAUNCHES", 9},	{"BY GRAPH", 9},
-					     {"REG", 4},      {"KERNEL", -1}};
+	static const struct field timed[] = {{"GPU%", 5},   {"GPU us", 6},   {"+-", 5},
+					     {"LNCH/s", 7}, {"LAUNCHES", 9}, {"BY GRAPH", 9},
+					     {"REG", 4},    {"KERNEL", -1}};
 	bool has_times = page->flags & NVS_LIVE_TIMED;
 	const struct field *f = timed + 3;
 	struct row_total *order = calloc(page->nkernels + 1, sizeof(*order));

@@ -187,7 +187,7 @@ static void name_timing(char *given, size_t size, const struct nvs_option_values
 	if (!v->timing || strstr(given, "timing="))
 		return;
 	n += (size_t)snprintf(given + n, size - n, "%stiming=%s", n ? "," : "",
-			      v->sample	? "sample"
+			      v->sample			     ? "sample"
 			      : v->timing == NVS_TIMING_WORK ? "work"
 							     : "dispatch");
 	if (v->sample && v->sample != NVS_SAMPLE_ADAPTIVE && n < size)

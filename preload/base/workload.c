@@ -12,12 +12,9 @@
 
 /* Kubernetes names none itself: the manifest sets them by its downward API. */
 static const char *const variables[NVS_LIVE_WORKLOADS] = {
-	[NVS_LIVE_POD] = "POD_NAME",
-	[NVS_LIVE_POD_NAMESPACE] = "POD_NAMESPACE",
-	[NVS_LIVE_POD_UID] = "POD_UID",
-	[NVS_LIVE_CONTAINER] = "CONTAINER_NAME",
-	[NVS_LIVE_NODE] = "NODE_NAME",
-	[NVS_LIVE_SLURM_JOB] = "SLURM_JOB_ID",
+	[NVS_LIVE_POD] = "POD_NAME",	[NVS_LIVE_POD_NAMESPACE] = "POD_NAMESPACE",
+	[NVS_LIVE_POD_UID] = "POD_UID", [NVS_LIVE_CONTAINER] = "CONTAINER_NAME",
+	[NVS_LIVE_NODE] = "NODE_NAME",	[NVS_LIVE_SLURM_JOB] = "SLURM_JOB_ID",
 };
 
 void nvs_workload_read_environment(struct nvs_workload *w)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a cluster calls this process: its pod, container and job. docs/cluster.md lists the sources. */
+/* What a cluster calls this process: its pod, container and job. docs/cluster.md lists the sources.
+ */
 #ifndef NVSNOOP_PRELOAD_BASE_WORKLOAD_H
 #define NVSNOOP_PRELOAD_BASE_WORKLOAD_H
 

@@ -131,7 +131,7 @@ static bool is_trace(const char *name)
 
 /* Subcommands of other tools and their equivalents. */
 static const char *const words[][2] = {
-	{"stats", "nvsnoop report TRACE"},	{"stat", "nvsnoop --stat program"},
+	{"stats", "nvsnoop report TRACE"},	 {"stat", "nvsnoop --stat program"},
 	{"profile", "nvsnoop -o TRACE program"}, {"trace", "nvsnoop -o TRACE program"},
 	{"launch", "nvsnoop -o TRACE program"},
 };

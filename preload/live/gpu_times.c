@@ -11,7 +11,7 @@
 #define ENDS 1024u /* more than a channel has slots */
 #define EMPTIES 31u /* the last ones, whose median counts */
 
-struct channel_times {
+struct sampled_channel {
 	struct nvs_timing_sink sink;
 	uint32_t gpu;
 	bool copies;
@@ -63,7 +63,7 @@ static uint32_t find_gpu(const struct nvs_live_page *page, uint32_t instance)
 	return NVS_NONE;
 }
 
-static void add_time(const struct channel_times *c, uint64_t ns, uint64_t every, uint64_t key)
+static void add_time(const struct sampled_channel *c, uint64_t ns, uint64_t every, uint64_t key)
 {
 	struct nvs_live_page *page = nvs_live_page();
 	struct nvs_live_gpu_time *kernels, *work;
@@ -81,12 +81,12 @@ static void add_time(const struct channel_times *c, uint64_t ns, uint64_t every,
 	if (!c->copies)
 		add_value(&kernels[kernel], ns, every);
 	if (gpu != NVS_NONE)
-		add_value(&work[gpu * NVS_LIVE_ENGINES + (c->copies ? NVS_LIVE_COPY_ENGINE
-								    : NVS_LIVE_COMPUTE_ENGINE)],
+		add_value(&work[gpu * NVS_LIVE_ENGINES +
+				(c->copies ? NVS_LIVE_COPY_ENGINE : NVS_LIVE_COMPUTE_ENGINE)],
 			  ns, every);
 }
 
-static void add_empty(struct channel_times *c, const struct nvs_rec_gpu_time *time)
+static void add_empty(struct sampled_channel *c, const struct nvs_rec_gpu_time *time)
 {
 	uint64_t sorted[EMPTIES];
 	uint32_t n;
@@ -104,7 +104,7 @@ static void add_empty(struct channel_times *c, const struct nvs_rec_gpu_time *ti
 }
 
 /* Returns false if the end of the submission before it is not known. */
-static bool find_begin(const struct channel_times *c, const struct nvs_rec_gpu_time *time,
+static bool find_begin(const struct sampled_channel *c, const struct nvs_rec_gpu_time *time,
 		       uint64_t *begin)
 {
 	uint64_t before = time->sequence; /* sequence - 1, plus 1 */
@@ -123,7 +123,7 @@ static bool find_begin(const struct channel_times *c, const struct nvs_rec_gpu_t
 static void take_time(struct nvs_timing_sink *sink, const struct nvs_rec_gpu_time *time,
 		      uint64_t key, bool drawn)
 {
-	struct channel_times *c = (struct channel_times *)sink;
+	struct sampled_channel *c = (struct sampled_channel *)sink;
 	uint64_t begin;
 
 	if (time->kind == NVS_TIMING_EMPTY) {
@@ -151,12 +151,12 @@ static void take_time(struct nvs_timing_sink *sink, const struct nvs_rec_gpu_tim
 
 static void free_sink(struct nvs_timing_sink *sink)
 {
-	nvs_free(sink, sizeof(struct channel_times));
+	nvs_free(sink, sizeof(struct sampled_channel));
 }
 
 struct nvs_timing_sink *nvs_live_gpu_sink_new(uint32_t gpu, bool copies)
 {
-	struct channel_times *c = nvs_live_page() ? nvs_alloc(sizeof(*c)) : NULL;
+	struct sampled_channel *c = nvs_live_page() ? nvs_alloc(sizeof(*c)) : NULL;
 
 	if (!c)
 		return NULL;

@@ -51,8 +51,8 @@ static const struct page_layout {
 	{NVS_LIVE_FAULTS, FAULT_ROWS, sizeof(struct nvs_live_fault), FAULT_ROWS},
 	{NVS_LIVE_GPU_TIMES, NVS_LIVE_KERNEL_ROWS, sizeof(struct nvs_live_gpu_time),
 	 NVS_LIVE_KERNEL_ROWS},
-	{NVS_LIVE_GPU_WORK, NVS_LIVE_GPU_ROWS * NVS_LIVE_ENGINES, sizeof(struct nvs_live_gpu_time),
-	 NVS_LIVE_GPU_ROWS * NVS_LIVE_ENGINES},
+	{NVS_LIVE_GPU_WORK, NVS_LIVE_GPU_ROWS *NVS_LIVE_ENGINES, sizeof(struct nvs_live_gpu_time),
+	 NVS_LIVE_GPU_ROWS *NVS_LIVE_ENGINES},
 	{NVS_LIVE_STRINGS, STRING_BYTES, 1, 1u << 20},
 	{NVS_LIVE_ALLOCS, NVS_LIVE_ALLOC_ROWS, sizeof(struct nvs_live_alloc), 4096},
 	{NVS_LIVE_SLOTS, NVS_LIVE_SLOT_ROWS, SLOT_BYTES, 0},
@@ -293,8 +293,7 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 	head->state = NVS_LIVE_RUNNING;
 	head->flags = (o->values.api ? NVS_LIVE_API : 0) |
 		      (o->values.api && o->values.backtrace ? NVS_LIVE_SITES : 0) |
-		      (has_gpu_times() ? NVS_LIVE_TIMED : 0) |
-		      (o->untraced ? NVS_LIVE_RECORDS : 0);
+		      (has_gpu_times() ? NVS_LIVE_TIMED : 0) | (o->untraced ? NVS_LIVE_RECORDS : 0);
 	head->slot_apis = sizeof(struct nvs_live_slot);
 	head->slot_api_bytes = sizeof(struct nvs_live_api_count);
 	head->slot_kernels = head->slot_apis +

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The keeper's part of recording on demand (preload/writer/on_demand.h): makes the trap record, opens
- * and closes the window, and makes the trap count only again. */
+/* The keeper's part of recording on demand (preload/writer/on_demand.h): makes the trap record,
+ * opens and closes the window, and makes the trap count only again. */
 #include "preload/base/clock.h"
 #include "preload/base/sys.h"
 #include "preload/modules/modules.h"
@@ -15,7 +15,8 @@ static uint64_t real_ns(void)
 	return nvs_clock_read().real_ns;
 }
 
-/* Nothing is recorded yet: doorbells in flight may be of either kind until all of them have ended. */
+/* Nothing is recorded yet: doorbells in flight may be of either kind until all of them have ended.
+ */
 static void prepare_window(struct nvs_recorder *session)
 {
 	const struct nvs_option_values *v = &session->demand.values;

@@ -45,8 +45,8 @@ static bool open_request(struct nvs_outfile *file)
 	*file = (struct nvs_outfile){.fd = -1, .flags = O_RDWR | O_APPEND};
 	if (!make_path(NVS_RECORD_SUFFIX, file->path))
 		return false;
-	fd = nvs_sys_open(file->path,
-			  file->flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+	fd = nvs_sys_open(file->path, file->flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+			  0);
 	if (fd < 0)
 		return false;
 	if (nvs_sys_fstat(fd, &st) || !is_ours(&st)) {
@@ -371,8 +371,7 @@ static void end_trace(struct nvs_writer *w)
 	       (unsigned long long)(submissions - w->lost_submissions),
 	       (unsigned long long)(nvs_totals_sum(NVS_COUNT_GAPS) + w->gaps -
 				    w->base[NVS_COUNT_GAPS]),
-	       (unsigned long long)(nvs_totals_sum(NVS_COUNT_SKIPPED) -
-				    w->base[NVS_COUNT_SKIPPED]),
+	       (unsigned long long)(nvs_totals_sum(NVS_COUNT_SKIPPED) - w->base[NVS_COUNT_SKIPPED]),
 	       (unsigned long long)w->sink.file_bytes, (unsigned long long)w->lost_submissions,
 	       -w->first_error, nvs_switch_is_full(),
 	       (unsigned long long)(atomic_load(&d->closed) ?: nvs_clock_read().real_ns));

@@ -34,7 +34,8 @@ struct nvs_demand {
 	/* The writer's. */
 	struct nvs_outfile request;
 	uint64_t requests; /* of the page, when it last looked */
-	uint64_t checked; /* mono_ns at which it last checked whether somebody waits for the trace */
+	uint64_t
+		checked; /* mono_ns at which it last checked whether somebody waits for the trace */
 	bool told_open, writing, ending;
 	uint64_t frame, deadline; /* while it waits for names: number of the next frame; mono_ns */
 	uint64_t raw_bytes; /* likewise */

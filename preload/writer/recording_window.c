@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Turns recording on and off. The trigger file, cuProfilerStart/Stop and nvsnoop-record request it,
- * and the last request counts; delay, duration and the trace's maximum size decide when the request applies. A
- * forked child inherits the request.
+ * and the last request counts; delay, duration and the trace's maximum size decide when the request
+ * applies. A forked child inherits the request.
  */
 #include "preload/writer/session.h"
 

@@ -30,8 +30,8 @@ struct nvs_rec *nvs_naming_next_record(struct nvs_naming *n);
 /* No more records follow. Waits up to MS. Returns true if all names were searched. */
 bool nvs_naming_finish(struct nvs_naming *n, unsigned ms);
 
-/* All addresses passed so far are to be named now; more may follow. The second function returns true
- * when their records can be taken. */
+/* All addresses passed so far are to be named now; more may follow. The second function returns
+ * true when their records can be taken. */
 void nvs_naming_ask(struct nvs_naming *n);
 bool nvs_naming_has_answered(const struct nvs_naming *n);
 /* There is no thread. */

@@ -62,8 +62,7 @@ void nvs_totals_write(struct nvs_writer *w)
 		.segments = count_here(w, NVS_COUNT_SEGMENTS),
 		.bytes = count_here(w, NVS_COUNT_BYTES),
 		.gaps = count_here(w, NVS_COUNT_GAPS) + w->gaps,
-		.lost_submissions = count_here(w, NVS_COUNT_LOST_SUBMISSIONS) +
-				    w->lost_submissions,
+		.lost_submissions = count_here(w, NVS_COUNT_LOST_SUBMISSIONS) + w->lost_submissions,
 		.lost_bytes = count_here(w, NVS_COUNT_LOST_BYTES) + w->lost_bytes,
 		.orphans = count_here(w, NVS_COUNT_ORPHANS),
 		.channels = seen->channels,

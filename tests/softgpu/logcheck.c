@@ -4,8 +4,8 @@
  * First the driver against the GPU: every entry that the GPU fetched was rung, in order, with the
  * same bytes. Then every trace: it contains each doorbell that rang once, in the channel's order,
  * with the same range, entries and bytes, and nothing else. NVIDIA's own driver logs nothing: with
- * --fetches a trace contains what the GPU fetched. Prints counts; exits with 0 if all is equal, 1
- * if not, 2 if that could not be checked.
+ * --fetches a trace contains what the GPU fetched; with --windows each has a part of the doorbells.
+ * Prints counts; exits with 0 if all is equal, 1 if not, 2 if that could not be checked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ struct channel {
 
 static struct channel *channels;
 static uint32_t nchannels;
-static bool extra_fetches, by_fetches, quiet;
+static bool extra_fetches, by_fetches, windows, quiet;
 static uint64_t missing, extra, different, unrung, equal, entries, bytes, fetches, faults,
 	unfetched;
 static uint32_t told;
@@ -311,6 +311,8 @@ static int take_submission(void *arg, struct nvs_trace *trace, const struct nvs_
 		ch->ahead = false;
 		return 0;
 	}
+	if (ch && windows && s->rec->sequence >= ch->next)
+		ch->next = s->rec->sequence < ch->nbells ? (uint32_t)s->rec->sequence : ch->nbells;
 	if (!ch || ch->next == ch->nbells) {
 		extra++;
 		tell("%s: channel %u, sequence %llu: no doorbell in the log", r->path,
@@ -358,7 +360,14 @@ static int read_trace(const char *path, bool partial)
 	struct reading r = {.path = path};
 	struct nvs_error err;
 	struct nvs_trace *t;
-	int ret = nvs_trace_open(&t, path, &options, &err);
+	int ret;
+
+	/* A channel may be in each of several windows. */
+	for (uint32_t i = 0; i < nchannels && windows; i++) {
+		channels[i].traced = channels[i].ahead = false;
+		channels[i].next = 0;
+	}
+	ret = nvs_trace_open(&t, path, &options, &err);
 
 	if (!ret) {
 		r.pid = nvs_trace_session(t)->header.pid;
@@ -376,6 +385,8 @@ static void count_missing(void)
 	for (uint32_t i = 0; i < nchannels; i++) {
 		struct channel *ch = &channels[i];
 
+		if (windows)
+			ch->next = ch->nbells;
 		missing += ch->nfetched - ch->next_fetched;
 		for (; ch->next < ch->nbells; ch->next++) {
 			const struct sg_log_doorbell *d = ch->bells[ch->next];
@@ -395,12 +406,14 @@ static void count_missing(void)
 
 static void usage(FILE *f)
 {
-	fputs("usage: logcheck [--extra-fetches] [--fetches] [--partial] [--quiet] LOG [TRACE...]\n"
+	fputs("usage: logcheck [--extra-fetches] [--fetches] [--partial] [--quiet] [--windows] LOG "
+	      "[TRACE...]\n"
 	      "Compares traces with the log of the stand-in driver and the software GPU.\n"
 	      "  --extra-fetches  the GPU may fetch entries that the driver did not put\n"
 	      "  --fetches        the log has only what the GPU fetched\n"
 	      "  --partial        read the intact part of a damaged trace\n"
-	      "  --quiet          print no counts if all is equal\n",
+	      "  --quiet          print no counts if all is equal\n"
+	      "  --windows        traces have parts of the run, in which nothing is missing\n",
 	      f);
 }
 
@@ -418,6 +431,8 @@ int main(int argc, char **argv)
 			partial = true;
 		else if (!strcmp(argv[i], "--quiet"))
 			quiet = true;
+		else if (!strcmp(argv[i], "--windows"))
+			windows = true;
 		else
 			return usage(!strcmp(argv[i], "--help") ? stdout : stderr),
 			       strcmp(argv[i], "--help") ? 2 : 0;

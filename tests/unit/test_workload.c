@@ -32,8 +32,8 @@ static void cgroups(void)
 		{"0::/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/container\n", UID,
 		 ID},
 		/* cgroupfs, cgroup 1 */
-		{"12:pids:/kubepods/besteffort/pod" UID "/" ID "\n2:cpu:/kubepods/besteffort/pod" UID
-		 "/" ID "\n1:name=systemd:/\n0::/\n",
+		{"12:pids:/kubepods/besteffort/pod" UID "/" ID
+		 "\n2:cpu:/kubepods/besteffort/pod" UID "/" ID "\n1:name=systemd:/\n0::/\n",
 		 UID, ID},
 		/* a cluster in a container */
 		{"0::/docker/" ID2 "/kubelet/kubepods/pod" UID "/" ID "\n", UID, ID},

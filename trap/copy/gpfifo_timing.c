@@ -30,7 +30,6 @@
 #define EVERY_SHIFT 42 /* 21 bits */
 #define SKIPPED (1ull << 41) /* it has no record */
 #define SEQUENCE_BITS (SKIPPED - 1)
-#define MAX_EVERY 1000000u
 
 _Atomic uint32_t nvs_gpfifo_pending;
 
@@ -57,50 +56,6 @@ void nvs_gpfifo_timing_init(struct nvs_gpfifo_timing *t, uint32_t kind, bool fin
 	t->walk.follows_launches = kind == NVS_TIMING_WORK && !finite;
 	/* Submissions from before the channel was first seen may have ended anywhere. */
 	t->walk.lost = claim >> NVS_PUT_BITS != 0;
-}
-
-void nvs_gpfifo_timing_sample(struct nvs_gpfifo_timing *t, uint32_t every, uint32_t pace,
-			      uint64_t seed)
-{
-	t->sample = (struct nvs_timing_sample){
-		.on = true,
-		.every = every,
-		.pace = pace,
-		.gap = pace,
-		/* The bits of neighbouring channels' numbers and of the seed's are spread. */
-		.random = ((seed ^ (t->channel + 1ull)) * 0x9e3779b97f4a7c15ull) | 1,
-	};
-}
-
-/* Updates the gap by a submission at NOW: the mean of the last ones, but a long one counts at once.
- */
-static void note_gap(struct nvs_timing_sample *s, uint64_t now)
-{
-	uint64_t gap = now > s->last ? now - s->last : 0;
-
-	s->last = now;
-	s->gap = gap >= s->pace ? s->pace : s->gap - s->gap / 8 + (uint32_t)gap / 8;
-	if (s->gap < s->pace / MAX_EVERY + 1)
-		s->gap = s->pace / MAX_EVERY + 1;
-}
-
-/* Draws for the submission after the one at NOW, with the chance gap / pace, or 1 / every. Returns
- * what the present one stands for. */
-static uint32_t draw_next(struct nvs_timing_sample *s, uint64_t now)
-{
-	uint32_t mine = s->drawn, pace = s->every ? s->every : s->pace, gap = 1;
-
-	if (!s->every) {
-		note_gap(s, now);
-		gap = s->gap;
-	}
-	s->random ^= s->random << 13;
-	s->random ^= s->random >> 7;
-	s->random ^= s->random << 17;
-	s->drawn = 0;
-	if ((s->random >> 32) * pace >> 32 < gap)
-		s->drawn = (pace + gap / 2) / gap;
-	return mine;
 }
 
 /* ---- the lock ---- */
@@ -400,7 +355,7 @@ static void advance_stream(struct nvs_batch *b, struct nvs_gpfifo_timing *t, uin
 	const uint32_t *copy = NULL;
 
 	if (t->sample.on) {
-		every = draw_next(&t->sample, b->event->time);
+		every = nvs_sample_draw(&t->sample, b->event->time);
 		drawn = every || t->sample.drawn;
 		t->walk.follows_launches = drawn && (!t->finite || t->sink);
 	}

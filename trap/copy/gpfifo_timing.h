@@ -81,8 +81,8 @@ enum nvs_timing_mode {
  * preload's lock.
  */
 struct nvs_timing_sink {
-	void (*take)(struct nvs_timing_sink *sink, const struct nvs_rec_gpu_time *time, uint64_t key,
-		     bool drawn);
+	void (*take)(struct nvs_timing_sink *sink, const struct nvs_rec_gpu_time *time,
+		     uint64_t key, bool drawn);
 	void (*free)(struct nvs_timing_sink *sink); /* with the channel's timing */
 };
 

@@ -259,8 +259,7 @@ static uint32_t head_bytes(const struct nvs_batch *b)
 /* Space for the segments after the head, if they fit in one record, and for the tail. */
 static uint32_t data_bytes(const struct nvs_batch *b)
 {
-	return TAIL +
-	       (nvs_level() == NVS_LEVEL_FULL ? align_to_8((uint32_t)b->bytes) : 0);
+	return TAIL + (nvs_level() == NVS_LEVEL_FULL ? align_to_8((uint32_t)b->bytes) : 0);
 }
 
 static bool record_whole(struct nvs_batch *b, uint16_t flags)

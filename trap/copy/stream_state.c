@@ -121,8 +121,7 @@ bool nvs_stream_waits(const struct nvs_stream_launch *l)
 		       read_word(&qmd, QMD_RELEASE);
 
 	for (uint32_t i = 0; i < l->nacquired; i++)
-		if (i >= NVS_WALK_ACQUIRES || !own ||
-		    l->acquired[i] - own >= SEMAPHORE_BYTES)
+		if (i >= NVS_WALK_ACQUIRES || !own || l->acquired[i] - own >= SEMAPHORE_BYTES)
 			return true;
 	return false;
 }

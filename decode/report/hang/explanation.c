@@ -223,7 +223,10 @@ static void print_end(FILE *f, const struct nvs_hang *h)
 
 	switch (s->end) {
 	case NVS_END_ORDERLY:
-		fputs("The program exited normally", f);
+		fputs(nvs_trace_goes_on(h->of->source->trace)
+			      ? "The program was running when its recording ended"
+			      : "The program exited normally",
+		      f);
 		break;
 	case NVS_END_RUNNING:
 		fputs("The program is running", f);
@@ -387,7 +390,10 @@ static void print_lacking(FILE *f, const struct nvs_hang *h)
 	print_rank(f, h);
 	fprintf(f, " has launched %llu", (ull)h->of->collectives);
 	if (s->end == NVS_END_ORDERLY)
-		fputs(" and exited normally.", f);
+		fputs(nvs_trace_goes_on(h->of->source->trace)
+			      ? " and was running when its recording ended."
+			      : " and exited normally.",
+		      f);
 	else if (h->ncalls)
 		fprintf(f, " and is in %s.",
 			NVS_TEXT(nvs_call_name(h->calls->call->api), NAME_WIDTH));

@@ -83,7 +83,7 @@ static const char *get_state_of(const struct hang_row *r)
 		return of_call[r->call->wait];
 	switch (nvs_trace_session(r->source->trace)->end) {
 	case NVS_END_ORDERLY:
-		return "ended";
+		return nvs_trace_goes_on(r->source->trace) ? "ran" : "ended";
 	case NVS_END_RUNNING:
 		return "runs";
 	default:

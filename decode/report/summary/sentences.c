@@ -93,7 +93,10 @@ static void write_end(struct nvs_sentence *t)
 
 	if (s->end >= sizeof(ends) / sizeof(*ends) || !ends[s->end])
 		return;
-	fputs(ends[s->end], t->f);
+	if (s->end == NVS_END_ORDERLY && nvs_trace_goes_on(t->story->source->trace))
+		fputs("It was still running when its recording ended", t->f);
+	else
+		fputs(ends[s->end], t->f);
 	if (problems || s->end == NVS_END_DAMAGED)
 		fputc('.', t->f);
 	else

@@ -434,9 +434,9 @@ static uint32_t get_row(const struct nvs_api *api, const struct nvs_buffer *buff
 /* Identifies the kernel that a call launches; 0: it launches none. */
 static uint64_t key_of(const struct nvs_api *api, const struct nvs_api_frame *frame)
 {
-	uint64_t function = api->launched >= 0 ? nvs_api_argument(
-							 frame, api->keep[api->launched].place)
-					       : 0;
+	uint64_t function = api->launched >= 0
+				    ? nvs_api_argument(frame, api->keep[api->launched].place)
+				    : 0;
 
 	return function ? nvs_api_known_key(function) : 0;
 }

@@ -14,6 +14,6 @@ $(BUILD)/tests/live/comers: tests/live/comers.c
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $(parts)
 
 TESTS      += tests/live/exporter tests/live/cluster tests/live/gputime tests/live/manifests
-SLOW_TESTS += tests/live/http tests/live/soak
+SLOW_TESTS += tests/live/http tests/live/pprof tests/live/soak
 TEST_DEPS  += $(BUILD)/nvsnoop-exporter $(BUILD)/tests/live/comers
 SAN_GOALS  += $(BUILD)/san/nvsnoop-exporter

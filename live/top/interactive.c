@@ -280,7 +280,7 @@ static void explain_hang(struct watch *w)
 
 static void toggle_recording(struct watch *w)
 {
-	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid);
+	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid, &w->pid_namespace);
 
 	if (row || w->recording.request)
 		nvs_top_toggle_recording(&w->recording, row ? row->page : &w->recording.page);

@@ -151,14 +151,18 @@ static void add_types(struct pprof_writer *w, const bool known[NVS_MEASURES], en
 static void add_times(struct pprof_writer *w, const struct nvs_source *s)
 {
 	const struct nvs_session *session = nvs_trace_session(s->trace);
-	uint64_t first;
-	int64_t last;
+	uint64_t start = session->first_time, first;
+	int64_t begin, end;
 
-	if (!nvs_clock_real(s->trace, session->first_time, &first) ||
-	    !nvs_clock_since_start(s->trace, session->last_time, &last))
+	/* The trace of a process that goes on covers a part of its run. */
+	if (nvs_trace_goes_on(s->trace) && session->first_submission)
+		start = session->first_submission;
+	if (!nvs_clock_real(s->trace, start, &first) ||
+	    !nvs_clock_since_start(s->trace, start, &begin) ||
+	    !nvs_clock_since_start(s->trace, session->last_time, &end))
 		return;
 	nvs_proto_uint(&w->proto, PROFILE_TIME, first);
-	nvs_proto_uint(&w->proto, PROFILE_DURATION, last > 0 ? (uint64_t)last : 0);
+	nvs_proto_uint(&w->proto, PROFILE_DURATION, end > begin ? (uint64_t)(end - begin) : 0);
 }
 
 /* An unknown weight would read as 0: a weight that is unknown for any stack is left out. */

@@ -16,8 +16,8 @@ RECORD_NAME = $(BUILD)/live/record/trace_name.o $(BUILD)/preload/launch/names.o
 
 # ---- nvsnoop-top ----
 
-TOP_OBJ  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/top/*.c))
-TOP_LIBS = -lncursesw -ltinfo
+TOP_OBJ  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/top/*.c)) $(BUILD)/decode/query/estimate.o
+TOP_LIBS = -lncursesw -ltinfo -lm
 
 all: $(BUILD)/nvsnoop-top
 

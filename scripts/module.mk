@@ -41,13 +41,15 @@ TOOLS = nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-record nvsnoop-
 MAN   = $(TOOLS:%=%.1)
 SHARE = $(wildcard share/nvsnoop/*.*)
 CARDS = $(wildcard share/nvsnoop/cards/*)
+K8S   = $(wildcard share/nvsnoop/k8s/*)
+UNITS = $(wildcard share/nvsnoop/systemd/*)
 all: $(MAN:%=$(BUILD)/man/%)
 $(BUILD)/man/%.1: man/%.1.in man/make-page man/DATE VERSION docs/glossary.md $(BUILD)/%
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && RUN='$(RUN)' man/make-page $< $(BUILD)/$* >$@.new && mv $@.new $@
 
 INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir)/%) \
-            $(CARDS:share/%=$(DESTDIR)$(datadir)/%) \
+            $(CARDS:share/%=$(DESTDIR)$(datadir)/%) $(K8S:share/%=$(DESTDIR)$(datadir)/%) $(UNITS:share/%=$(DESTDIR)$(datadir)/%) \
             $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so $(UNWIND_FILES:%=$(DESTDIR)$(libdir)/nvsnoop/%) \
             $(DESTDIR)$(libdir)/$(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so \
             $(DESTDIR)$(libdir)/libnvsnoop-decode.a $(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc \
@@ -78,6 +80,8 @@ install: all
 	    scripts/nvsnoop-decode.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(SHARE) $(DESTDIR)$(datadir)/nvsnoop
 	$(Q)install -m 644 $(CARDS) $(DESTDIR)$(datadir)/nvsnoop/cards
+	$(Q)install -m 644 $(K8S) $(DESTDIR)$(datadir)/nvsnoop/k8s
+	$(Q)install -m 644 $(UNITS) $(DESTDIR)$(datadir)/nvsnoop/systemd
 	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
 	$(Q)install -m 644 $(SQL) $(DESTDIR)$(datadir)/nvsnoop/sql
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(DESTDIR)$(mandir)/man1
@@ -91,7 +95,7 @@ install: all
 uninstall:
 	$(Q)rm -f $(INSTALLED)
 	$(Q)rm -rf $(DESTDIR)$(datadir)/nvsnoop/python/__pycache__
-	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop/python $(DESTDIR)$(datadir)/nvsnoop/sql $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
+	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop/python $(addprefix $(DESTDIR)$(datadir)/nvsnoop,/sql /cards /k8s /systemd /) $(DESTDIR)$(includedir)/nvsnoop \
 	    $(addprefix $(DESTDIR)$(docdir),/docs/img /docs /) 2>/dev/null || true
 
 # ---- bundle: runs on machines without our packages ----
@@ -109,6 +113,8 @@ bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsn
 	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences prometheus sql)
 	$(Q)install -m 644 $(SHARE) $(BUNDLE)/prometheus
 	$(Q)install -D -m 644 -t $(BUNDLE)/cards $(CARDS)
+	$(Q)install -D -m 644 -t $(BUNDLE)/k8s $(K8S)
+	$(Q)install -D -m 644 -t $(BUNDLE)/systemd $(UNITS)
 	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(UNWINDER) $(BUNDLE)
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(BUNDLE)/man
 	$(Q)install -m 644 $(wildcard scripts/completion/*) $(BUNDLE)/completion

@@ -53,6 +53,7 @@ struct nvs_trap_options {
 	bool shadow; /* GPFIFO and USERD are shadowed in ordinary memory */
 	bool paused; /* nothing is recorded until nvs_trap_record() allows it */
 	bool backtrace;
+	bool timed; /* doorbells need a time also where there is no trace */
 	bool skip_calls; /* calls are not recorded, only counted in the live page */
 	bool drop; /* a full buffer drops the record at once instead of waiting */
 	bool use_ticks; /* clock: nvs_ticks(), else nanoseconds of CLOCK_MONOTONIC */

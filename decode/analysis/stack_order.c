@@ -20,7 +20,7 @@ void nvs_weight_add(struct nvs_weight *to, const struct nvs_weight *w)
 
 static bool has_weight(const struct nvs_weight *w)
 {
-	return w->submissions || w->bytes || w->calls;
+	return w->submissions || w->bytes || w->calls || w->gpu_ns;
 }
 
 uint64_t nvs_weight_measure(const struct nvs_weight *w, enum nvs_measure by)

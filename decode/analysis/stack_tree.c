@@ -6,12 +6,15 @@
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/base/numbers.h"
+#include "decode/calls/args.h"
 #include "decode/calls/bracket_times.h"
+#include "decode/calls/handles.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/submission_stats.h"
 #include "decode/analysis/stack_tree.h"
 #include "decode/query/api_names.h"
+#include "decode/trace/demangled_names.h"
 #include "decode/query/selection.h"
 #include "decode/base/keyed_rows.h"
 
@@ -27,7 +30,7 @@ static const char unknown[] = NVS_UNKNOWN_FRAME;
 void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_stacks_each *each,
 		      struct nvs_pass_reader *reader)
 {
-	*each = (struct nvs_stacks_each){{s, &t->calls}, t};
+	*each = (struct nvs_stacks_each){{s, &t->calls}, t, NULL};
 	t->calls.threads = t->how & NVS_STACKS_THREAD;
 	reader->call = nvs_api_calls_add;
 	reader->arg = &each->calls;
@@ -37,37 +40,99 @@ void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_sta
 struct gpu_time {
 	struct {
 		uint32_t trace, stack, thread, api; /* api: NVS_NONE: unknown */
+		uint32_t kernel; /* number of its handle; NVS_NONE: not asked for, or none */
 	} key;
+	const struct nvs_call_api *api;
+	const char *kernel; /* mangled; NULL: none */
+	uint64_t ns;
+};
+
+/* The GPU time of a launch whose call has not returned: its kernel is not known yet. */
+struct waiting_time {
+	uint64_t call; /* number + 1; 0: none */
+	uint32_t stack;
 	const struct nvs_call_api *api;
 	uint64_t ns;
 };
 
-static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+static int add_gpu_time(struct nvs_stacks_each *each, uint32_t thread,
+			const struct waiting_time *time, const struct nvs_kernel *kernel)
 {
-	struct nvs_stacks_each *each = arg;
-	struct nvs_source *source = each->calls.source;
-	struct gpu_time *row, key = {.key = {source->index, s->rec->stack, s->thread->thread,
-					     call ? call->api->number : NVS_NONE}};
-	struct nvs_submission_time timed;
+	struct gpu_time *row, key = {.key = {each->calls.source->index, time->stack, thread,
+					     time->api ? time->api->number : NVS_NONE,
+					     kernel ? kernel->index : NVS_NONE}};
 
-	if (s->rec->rec.flags & NVS_SUB_CONTINUED || !nvs_filter_selects(source, s, call) ||
-	    !nvs_bracket_times_get(source->timing, s->channel->channel, s->rec->sequence, &timed) ||
-	    timed.kind != NVS_TIMING_WORK)
-		return 0;
 	if (!each->stacks->gpu.size)
 		each->stacks->gpu = NVS_ROWS(struct gpu_time, key);
 	row = nvs_rows_at(&each->stacks->gpu, &key.key);
 	if (!row)
 		return -ENOMEM;
-	row->api = call ? call->api : NULL;
-	row->ns += timed.ns;
+	row->api = time->api;
+	row->kernel = kernel && *kernel->name ? kernel->name : NULL;
+	row->ns += time->ns;
 	return 0;
 }
 
-void nvs_stacks_begin_timed(struct nvs_pass_reader *reader)
+/* The thread's last launch has returned with this kernel, or did not return. */
+static int settle_time(struct nvs_stacks_each *each, uint32_t thread, struct waiting_time *time,
+		       const struct nvs_kernel *kernel)
+{
+	int r = time->call ? add_gpu_time(each, thread, time, kernel) : 0;
+
+	time->call = 0;
+	return r;
+}
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct nvs_stacks_each *each = arg;
+	struct nvs_source *source = each->calls.source;
+	bool kernels = each->stacks->how & NVS_STACKS_KERNELS;
+	struct waiting_time *waiting,
+		now = {.stack = s->rec->stack, .api = call ? call->api : NULL};
+	struct nvs_submission_time timed;
+	int r;
+
+	if (s->rec->rec.flags & NVS_SUB_CONTINUED || !nvs_filter_selects(source, s, call) ||
+	    !nvs_bracket_times_get(source->timing, s->channel->channel, s->rec->sequence, &timed) ||
+	    timed.kind != NVS_TIMING_WORK || (timed.every > 1 && timed.waited))
+		return 0;
+	now.ns = timed.ns * timed.every;
+	if (!kernels || !call || call->api->group != NVS_CALL_GROUP_LAUNCH)
+		return add_gpu_time(each, s->thread->thread, &now, NULL);
+	waiting = nvs_number_make(&each->stacks->waiting, s->thread->thread, sizeof(*waiting));
+	if (!waiting)
+		return -ENOMEM;
+	r = settle_time(each, s->thread->thread, waiting, NULL);
+	*waiting = now;
+	waiting->call = call->number + 1;
+	return r;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct nvs_stacks_each *each = arg;
+	struct waiting_time *waiting = nvs_number_get(&each->stacks->waiting, call->thread);
+	const struct nvs_kernel *kernel = NULL;
+	uint64_t handle;
+	int r = nvs_api_calls_add(arg, call);
+
+	if (r || !waiting || waiting->call != call->number + 1)
+		return r;
+	if (each->handles && (nvs_call_kind(call, NVS_KIND_FUNCTION, &handle) ||
+			      nvs_call_kind(call, NVS_KIND_KERNEL, &handle)))
+		kernel = nvs_handles_get_kernel(each->handles, handle);
+	return settle_time(each, call->thread, waiting, kernel);
+}
+
+void nvs_stacks_begin_timed(struct nvs_stacks_each *each, struct nvs_pass_reader *reader)
 {
 	reader->submitted = on_submitted;
 	reader->calls = true;
+	if (!(each->stacks->how & NVS_STACKS_KERNELS))
+		return;
+	reader->call = on_call;
+	reader->handles = &each->handles;
 }
 
 static void free_frame(void *row)
@@ -82,6 +147,7 @@ void nvs_stacks_free(struct nvs_stacks *t)
 {
 	nvs_api_calls_free(&t->calls);
 	nvs_rows_free(&t->gpu, NULL);
+	nvs_numbers_free(&t->waiting, free);
 	nvs_stacks_drop(t);
 }
 
@@ -306,7 +372,14 @@ static void add_gpu_times(struct tree_walk *w, struct known_frame *known)
 		if (g->key.trace != w->trace)
 			continue;
 		begin_stack(w, known, g->key.stack, g->key.thread);
-		add_weight(w, nvs_api_name(site, g->api), site->runtime_api, &weight);
+		if (g->kernel) {
+			if (*site->runtime_api)
+				add_frame(w, site->runtime_api, NVS_FRAME_API, false);
+			add_frame(w, nvs_api_name(site, g->api), NVS_FRAME_API, false);
+			add_weight(w, nvs_demangled_name(w->source->trace, g->kernel), "", &weight);
+		} else {
+			add_weight(w, nvs_api_name(site, g->api), site->runtime_api, &weight);
+		}
 	}
 }
 

@@ -5,6 +5,7 @@
 #define NVSNOOP_DECODE_ANALYSIS_STACK_TREE_H
 
 #include "decode/analysis/api_stats.h"
+#include "decode/base/numbers.h"
 
 struct nvs_weight {
 	uint64_t submissions, bytes, calls;
@@ -41,11 +42,15 @@ struct nvs_stack_frame {
 #define NVS_STACKS_PLACES (1u << 0)
 #define NVS_STACKS_PROCESS (1u << 1) /* processes are the roots */
 #define NVS_STACKS_THREAD (1u << 2) /* threads are the roots; set before reading */
+/* GPU time is that of kernels, which are frames below the API, also estimated from a sample; set
+ * before reading */
+#define NVS_STACKS_KERNELS (1u << 3)
 
 struct nvs_stacks {
 	unsigned how;
 	struct nvs_api_calls_list calls;
 	struct nvs_rows gpu; /* GPU time by stack, while traces are read */
+	struct nvs_numbers waiting; /* of calls that have not returned, by thread */
 	struct nvs_rows frames; /* struct nvs_stack_frame */
 	uint32_t top; /* first root */
 };
@@ -54,11 +59,12 @@ struct nvs_stacks {
 struct nvs_stacks_each {
 	struct nvs_api_calls_reader calls; /* first: its callback has it as ARG */
 	struct nvs_stacks *stacks;
+	struct nvs_handles *handles; /* of the pass */
 };
 void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_stacks_each *each,
 		      struct nvs_pass_reader *reader);
-/* After it: also sums up the GPU time of S, whose timing is known. */
-void nvs_stacks_begin_timed(struct nvs_pass_reader *reader);
+/* After it: also sums up the GPU time of the source, whose timing is known. */
+void nvs_stacks_begin_timed(struct nvs_stacks_each *each, struct nvs_pass_reader *reader);
 void nvs_stacks_free(struct nvs_stacks *t);
 
 /* After reading: builds the tree. If memory is short, stacks lose inner frames. Returns 0 or

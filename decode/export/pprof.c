@@ -9,6 +9,7 @@
 #include "decode/cli/output.h"
 #include "decode/query/source.h"
 #include "decode/report/core/report.h"
+#include "decode/analysis/gpu_work.h"
 #include "decode/analysis/stack_tree.h"
 #include "decode/report/core/stack_columns.h"
 #include "decode/cli/table.h"
@@ -149,14 +150,18 @@ static void add_types(struct pprof_writer *w, const bool known[NVS_MEASURES], en
 static void add_times(struct pprof_writer *w, const struct nvs_source *s)
 {
 	const struct nvs_session *session = nvs_trace_session(s->trace);
-	uint64_t first;
-	int64_t last;
+	uint64_t start = session->first_time, first;
+	int64_t begin, end;
 
-	if (!nvs_clock_real(s->trace, session->first_time, &first) ||
-	    !nvs_clock_since_start(s->trace, session->last_time, &last))
+	/* The trace of a process that goes on covers a part of its run. */
+	if (nvs_trace_goes_on(s->trace) && session->first_submission)
+		start = session->first_submission;
+	if (!nvs_clock_real(s->trace, start, &first) ||
+	    !nvs_clock_since_start(s->trace, start, &begin) ||
+	    !nvs_clock_since_start(s->trace, session->last_time, &end))
 		return;
 	nvs_proto_uint(&w->proto, PROFILE_TIME, first);
-	nvs_proto_uint(&w->proto, PROFILE_DURATION, last > 0 ? (uint64_t)last : 0);
+	nvs_proto_uint(&w->proto, PROFILE_DURATION, end > begin ? (uint64_t)(end - begin) : 0);
 }
 
 /* An unknown weight would read as 0: a weight that is unknown for any stack is left out. */
@@ -180,6 +185,8 @@ static int write_profile(struct nvs_run *run, const struct nvs_stacks_list *list
 	int r = 0;
 
 	find_known(list, known);
+	/* A short window may have none. */
+	known[NVS_BY_GPU_TIME] |= run->n == 1 && nvs_trace_has_timing_work(run->sources);
 	add_types(&w, known, by);
 	if (run->n == 1)
 		add_times(&w, run->sources);
@@ -197,7 +204,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 {
 	struct nvs_stacks *t = run->state;
 
-	t->how |= run->n > 1 ? NVS_STACKS_PROCESS : 0;
+	t->how |= NVS_STACKS_KERNELS | (run->n > 1 ? NVS_STACKS_PROCESS : 0);
 	return nvs_run_stacks_begin(run, s, each, reader);
 }
 

@@ -10,17 +10,19 @@
 #include <stdint.h>
 
 /*
- * LOCATION. nvsnoop.PID.live, or, if that name is taken, nvsnoop.PID.N.live (N 1 to 9), in the
+ * LOCATION. nvsnoop.PID.live, or, if that name is taken, nvsnoop.PID.N.live (N 1 to 99), in the
  * first of these folders that the user owns and no other user may write (mode & 022 is 0), not
  * through a symbolic link:
  *
  *   1. $XDG_RUNTIME_DIR, if it begins with '/'
- *   2. /run/user/UID
- *   3. /tmp/nvsnoop-UID, which the library creates with mode 0700
+ *   2. /run/nvsnoop/UID, which the library creates with mode 0700 if /run/nvsnoop exists
+ *   3. /run/user/UID
+ *   4. /tmp/nvsnoop-UID, which the library creates with mode 0700
  *
- * UID is the effective user id, in decimal. A reader looks into all three, since the program may
- * have another environment. Root also looks into /run/user/N and /tmp/nvsnoop-N of every user N,
- * and accepts from each only files owned by N.
+ * UID is the effective user id, in decimal. A reader looks into all of them, since the program may
+ * have another environment. Root also looks into /run/nvsnoop/N, /run/user/N and /tmp/nvsnoop-N of
+ * every user N, and accepts from each only files owned by N. /run/nvsnoop is for containers that
+ * share it: a directory of the host with mode 1777 (docs/cluster.md).
  *
  * TRUST. Readers open with O_NOFOLLOW | O_NONBLOCK and accept only a plain file of mode 0600 that
  * belongs to the folder's owner. The program can change its contents: every offset and number is
@@ -33,8 +35,9 @@
  * inode of /proc/PID/ns/pid: for a namespace other than its own a reader cannot check these, and
  * relies on heard. When the process exits, the page gets the state ENDED and is unlinked (a reader
  * that has it open reads the final totals). A killed process leaves it: a reader that finds it dead
- * may unlink it. A fork has no page until it uses a GPU itself. A program that executes another one
- * leaves its page in the state EXECUTING, which counts as dead once heard is older than 2 s.
+ * may unlink it; one of another PID namespace, if it was not heard for NVS_LIVE_ABANDONED_NS. A
+ * fork has no page until it uses a GPU itself. A program that executes another one leaves its page
+ * in the state EXECUTING, which counts as dead once heard is older than 2 s.
  *
  * READING. Numbers are little-endian; nothing is locked. A number of 8 bytes is read by one aligned
  * load and is consistent; adjacent numbers may be of slightly different times. Fields marked
@@ -74,7 +77,9 @@ extern "C" {
 #define NVS_LIVE_MAGIC 0x314556494c53564eull /* "NVSLIVE1" */
 #define NVS_LIVE_VERSION 1
 #define NVS_LIVE_SUFFIX ".live"
-#define NVS_LIVE_NAMES 10 /* nvsnoop.PID.live, nvsnoop.PID.1.live, ... */
+#define NVS_LIVE_NAMES 100 /* nvsnoop.PID.live, nvsnoop.PID.1.live, ... */
+#define NVS_LIVE_SHARED "/run/nvsnoop"
+#define NVS_LIVE_ABANDONED_NS (24 * 3600 * 1000000000ull)
 #define NVS_LIVE_UNKNOWN UINT64_MAX /* an unknown number, in fields that allow it */
 
 enum nvs_live_state {
@@ -88,7 +93,20 @@ enum nvs_live_state {
 #define NVS_LIVE_TRACED (1u << 0) /* a trace is written too, to the path `trace` */
 #define NVS_LIVE_API (1u << 1) /* calls are observed; else only doorbells are counted */
 #define NVS_LIVE_SITES (1u << 2) /* memory has call sites */
+#define NVS_LIVE_TIMED (1u << 3) /* GPU times are sampled (timing=sample) */
 #define NVS_LIVE_RECORDS (1u << 4) /* a trace can be requested: nvsnoop/request.h */
+
+/* What a cluster calls the process. */
+enum nvs_live_workload {
+	NVS_LIVE_POD,
+	NVS_LIVE_POD_NAMESPACE,
+	NVS_LIVE_POD_UID,
+	NVS_LIVE_CONTAINER,
+	NVS_LIVE_CONTAINER_ID, /* 64 hexadecimal digits */
+	NVS_LIVE_NODE,
+	NVS_LIVE_SLURM_JOB,
+	NVS_LIVE_WORKLOADS = 8 /* space for as many */
+};
 
 enum nvs_live_table_number {
 	NVS_LIVE_SLOTS,
@@ -102,6 +120,8 @@ enum nvs_live_table_number {
 	NVS_LIVE_ALLOCS,
 	NVS_LIVE_CHANNELS,
 	NVS_LIVE_FAULTS, /* has no rows in pages of earlier versions */
+	NVS_LIVE_GPU_TIMES, /* a row for each of KERNELS; no rows without NVS_LIVE_TIMED */
+	NVS_LIVE_GPU_WORK, /* row GPU * NVS_LIVE_ENGINES + engine; likewise */
 	NVS_LIVE_TABLES = 16 /* space for as many */
 };
 
@@ -150,7 +170,8 @@ struct nvs_live {
 	char driver[64]; /* version; changes once from "" */
 	uint32_t exe, trace; /* strings: paths, 0: unknown, or no trace */
 	struct nvs_live_table tables[NVS_LIVE_TABLES]; /* by enum nvs_live_table_number */
-	uint64_t reserved[31];
+	uint32_t workload[NVS_LIVE_WORKLOADS]; /* strings, by enum nvs_live_workload; 0: unknown */
+	uint64_t reserved[27];
 	uint64_t requests; /* incremented by others, see nvsnoop/request.h */
 };
 
@@ -421,6 +442,25 @@ struct nvs_live_fault {
 	uint64_t count; /* counter: channel groups that it ended */
 	uint64_t time; /* ticks when the latest was seen */
 	uint64_t reserved[2];
+};
+
+enum nvs_live_engine { NVS_LIVE_COMPUTE_ENGINE, NVS_LIVE_COPY_ENGINE, NVS_LIVE_ENGINES };
+
+/*
+ * GPU time of submissions that were drawn at random, each of which stands for EVERY ones (w): the
+ * sums from which decode/query/estimate.c computes mean and error. In GPU_TIMES that of submissions
+ * that launch this kernel and no other; row 0 has all other work of compute channels. In GPU_WORK
+ * all work of a GPU's channels; what runs at the same time counts for each channel. Submissions
+ * whose begin or end is unknown are missing: launches of graphs, and what waited for another
+ * channel. Written by the library's threads, one at a time.
+ */
+struct nvs_live_gpu_time {
+	uint64_t timed; /* counter: submissions drawn and timed */
+	uint64_t weight; /* counter: sum of w */
+	uint64_t ns; /* counter: sum of w * ns, the estimate of the total */
+	double squares; /* sum of w * ns^2 */
+	double rest, rest_sum, rest_squares; /* sums of w * (w - 1) * ns^0, ^1 and ^2 */
+	uint64_t reserved;
 };
 
 #ifdef __cplusplus

@@ -24,8 +24,8 @@ const struct nvs_family nvs_families[NVS_FAMILIES] = {
 	      "Files named like a live page that were rejected; why: the reason for one of "
 	      "them."),
 	GAUGE(NVS_F_PROCESS_INFO, "nvsnoop_process_info",
-	      "One sample for each GPU of a process, to join with: program, host, job, and GPU; "
-	      "always 1."),
+	      "One sample for each GPU of a process, to join with: program, host, job, GPU, "
+	      "and pod; always 1."),
 	SECONDS(NVS_F_START, "nvsnoop_process_recorded_since_seconds", NVS_GAUGE,
 		"Unix time at which recording of the process began."),
 	SECONDS(NVS_F_SILENT, "nvsnoop_process_silent_seconds", NVS_GAUGE,
@@ -45,6 +45,12 @@ const struct nvs_family nvs_families[NVS_FAMILIES] = {
 		"node."),
 	COUNTER(NVS_F_UNKNOWN_GRAPHS, "nvsnoop_unknown_graph_launches",
 		"Launches of graphs whose nodes are unknown: their kernels are not counted."),
+	SECONDS(NVS_F_GPU_BUSY, "nvsnoop_gpu_busy_seconds", NVS_COUNTER,
+		"Estimated time that a GPU's engines worked for the process, with timing=sample."),
+	SECONDS(NVS_F_KERNEL_GPU, "nvsnoop_kernel_gpu_seconds", NVS_COUNTER,
+		"Estimated GPU time by mangled kernel name, with timing=sample."),
+	COUNTER(NVS_F_KERNEL_TIMED, "nvsnoop_kernel_gpu_launches",
+		"Launches that the timed ones of that estimate stand for."),
 	COUNTER(NVS_F_DOORBELLS, "nvsnoop_doorbells", "Stores to a doorbell."),
 	COUNTER(NVS_F_SUBMISSIONS, "nvsnoop_submissions",
 		"Submissions to channels, whether recorded or only counted."),

@@ -11,13 +11,15 @@
 #include <string.h>
 #include "live/exporter/http.h"
 
-const char *const nvs_http_code_names[NVS_HTTP_ANSWERS] = {"200", "404", "405", "503", "none"};
+const char *const nvs_http_code_names[NVS_HTTP_ANSWERS] = {"200", "400", "404", "405", "409",
+							   "429", "500", "503", "none"};
 
 #if __has_include(<microhttpd.h>)
 #include <dlfcn.h>
 #include <microhttpd.h>
 #include <sys/socket.h>
 #include "live/exporter/accept.h"
+#include "live/exporter/profile.h"
 #include "live/read/page_set.h"
 
 enum {
@@ -26,6 +28,7 @@ enum {
 	HEADER_MS = 3000,
 	WHOLE_MS = 10000,
 	OUTSTANDING = 256 << 20,
+	PROFILE_MS = 20, /* between two polls of profiles */
 };
 
 #define FUNCTIONS(X)                                          \
@@ -69,6 +72,8 @@ struct connection {
 	int fd;
 	uint64_t since;
 	bool asked, left;
+	struct nvs_profile *profile; /* that it asked for */
+	bool suspended; /* until the profile is done */
 };
 static struct connection *connections;
 static bool room_again; /* a connection was closed: a waiting client is accepted in the next run */
@@ -112,6 +117,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 		*c->at = c->next;
 		if (c->next)
 			c->next->at = c->at;
+		nvs_profile_end(c->profile);
 		free(c);
 		*context = NULL;
 		room_again = true;
@@ -141,8 +147,23 @@ static void close_overdue(void)
 	for (struct connection *c = connections; c; c = c->next)
 		close_hung_up(c);
 	for (struct connection *c = connections; c; c = c->next)
-		if (now - c->since > (c->asked ? WHOLE_MS : HEADER_MS))
+		if (!c->suspended && now - c->since > (c->asked ? WHOLE_MS : HEADER_MS))
 			shutdown(c->fd, SHUT_RDWR);
+}
+
+static void resume(struct connection *c)
+{
+	c->suspended = false;
+	c->since = nvs_mono_ms();
+	mhd.MHD_resume_connection(c->own);
+}
+
+/* Resumes connections whose profiles are done. */
+static void poll_profiles(void)
+{
+	for (struct connection *c = connections; c; c = c->next)
+		if (c->suspended && nvs_profile_poll(c->profile).status)
+			resume(c);
 }
 
 static void free_answer(void *text)
@@ -186,7 +207,9 @@ static struct MHD_Response *create_text_answer(const char *text)
 static const char front[] = "<!DOCTYPE html><html lang=\"en\"><head><meta "
 			    "charset=\"utf-8\"><title>nvsnoop-exporter</title></head>\n"
 			    "<body><h1>nvsnoop-exporter " NVS_VERSION
-			    "</h1><p><a href=\"/metrics\">Metrics</a></p></body></html>\n";
+			    "</h1><p><a href=\"/metrics\">Metrics</a>, <a "
+			    "href=\"/debug/pprof/gpu\">GPU profile</a>, <a "
+			    "href=\"/debug/pprof/host\">host profile</a></p></body></html>\n";
 
 static enum MHD_Result send_answer(struct MHD_Connection *connection, unsigned int status,
 				   struct MHD_Response *r, const char *type)
@@ -206,11 +229,81 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, unsigned i
 	return done;
 }
 
+static const char plain[] = "text/plain; charset=utf-8";
+
+/* Reads a number of at most MAX from the request's argument NAME. Returns false if it is malformed.
+ * The number keeps its value if there is none. */
+static bool read_argument(struct MHD_Connection *connection, const char *name, uint32_t max,
+			  uint32_t *number)
+{
+	const char *text = mhd.MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
+	uint64_t value = 0;
+
+	if (!text)
+		return true;
+	for (const char *at = text; *at; at++) {
+		if (*at < '0' || *at > '9' || at - text > 9)
+			return false;
+		value = 10 * value + (uint64_t)(*at - '0');
+	}
+	*number = (uint32_t)value;
+	return value && value <= max;
+}
+
+static enum MHD_Result send_profile(struct nvs_http *http, struct connection *c)
+{
+	static const struct {
+		int status;
+		enum nvs_http_answer answer;
+	} answers[] = {{MHD_HTTP_OK, NVS_HTTP_OK},
+		       {MHD_HTTP_NOT_FOUND, NVS_HTTP_NOT_FOUND},
+		       {MHD_HTTP_CONFLICT, NVS_HTTP_CONFLICT},
+		       {429, NVS_HTTP_TOO_MANY},
+		       {MHD_HTTP_INTERNAL_SERVER_ERROR, NVS_HTTP_FAILED}};
+	struct nvs_profile_answer a = nvs_profile_poll(c->profile);
+	struct MHD_Response *r = mhd.MHD_create_response_from_buffer(
+		a.size, (void *)(uintptr_t)a.data, MHD_RESPMEM_MUST_COPY);
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++)
+		http->answers[answers[i].answer] += answers[i].status == a.status;
+	nvs_profile_end(c->profile);
+	c->profile = NULL;
+	if (r && a.status == MHD_HTTP_OK)
+		mhd.MHD_add_response_header(r, "Content-Disposition",
+					    "attachment; filename=\"profile.pb.gz\"");
+	return send_answer(c->own, (unsigned int)a.status, r,
+			   a.status == MHD_HTTP_OK ? "application/octet-stream" : plain);
+}
+
+/* Begins a profile, and answers when it is done. */
+static enum MHD_Result handle_profile(struct nvs_http *http, struct connection *c, bool gpu)
+{
+	struct nvs_profile_terms terms = {.gpu = gpu, .seconds = NVS_PROFILE_SECONDS};
+
+	if (c->profile)
+		return send_profile(http, c);
+	if (!read_argument(c->own, "seconds", NVS_PROFILE_SECONDS_MAX, &terms.seconds) ||
+	    !read_argument(c->own, "pid", INT32_MAX, &terms.pid)) {
+		http->answers[NVS_HTTP_BAD]++;
+		return send_answer(c->own, MHD_HTTP_BAD_REQUEST,
+				   create_text_answer("seconds is a number from 1 to 60; pid is "
+						      "the number of a process\n"),
+				   plain);
+	}
+	c->profile = nvs_profile_start(&terms);
+	if (!c->profile)
+		return MHD_NO;
+	if (nvs_profile_poll(c->profile).status)
+		return send_profile(http, c);
+	c->suspended = true;
+	mhd.MHD_suspend_connection(c->own);
+	return MHD_YES;
+}
+
 static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connection, const char *url,
 				      const char *method, const char *version, const char *upload,
 				      size_t *upload_size, void **request)
 {
-	static const char plain[] = "text/plain; charset=utf-8";
 	struct nvs_http *http = arg;
 	const union MHD_ConnectionInfo *info =
 		mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -230,10 +323,15 @@ static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connecti
 		return send_answer(connection, MHD_HTTP_OK, create_text_answer(front),
 				   "text/html; charset=utf-8");
 	}
+	if (c && !strcmp(method, "GET") &&
+	    (!strcmp(url, "/debug/pprof/gpu") || !strcmp(url, "/debug/pprof/host")))
+		return handle_profile(http, c, !strcmp(url, "/debug/pprof/gpu"));
 	if (strcmp(url, "/metrics")) {
 		http->answers[NVS_HTTP_NOT_FOUND]++;
-		return send_answer(connection, MHD_HTTP_NOT_FOUND,
-				   create_text_answer("only /metrics exists\n"), plain);
+		return send_answer(
+			connection, MHD_HTTP_NOT_FOUND,
+			create_text_answer("only /metrics and /debug/pprof/ gpu or host exist\n"),
+			plain);
 	}
 	open = nvs_prefers_openmetrics(
 		mhd.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"));
@@ -271,6 +369,14 @@ static int poll_timeout(struct MHD_Daemon *daemon)
 	return timeout;
 }
 
+static bool has_suspended(void)
+{
+	for (const struct connection *c = connections; c; c = c->next)
+		if (c->suspended)
+			return true;
+	return false;
+}
+
 static void run_loop(struct nvs_http *http, struct MHD_Daemon *daemon, int stop)
 {
 	const union MHD_DaemonInfo *info = mhd.MHD_get_daemon_info(daemon,
@@ -281,15 +387,21 @@ static void run_loop(struct nvs_http *http, struct MHD_Daemon *daemon, int stop)
 	int again = -1;
 
 	while (!fds[1].revents) {
-		int n = poll(fds, 3, min_timeout(poll_timeout(daemon), again));
+		int wait = min_timeout(poll_timeout(daemon), has_suspended() ? PROFILE_MS : -1);
+		int n = poll(fds, 3, min_timeout(wait, again));
 
 		if (n < 0 && errno != EINTR)
 			return;
 		if (n >= 0 && (fds[2].revents || again >= 0))
 			again = http->notice(http->arg, fds[2].revents);
+		poll_profiles();
 		mhd.MHD_run(daemon);
 		close_overdue();
 	}
+	/* The library wants none to be suspended at its end. */
+	for (struct connection *c = connections; c; c = c->next)
+		if (c->suspended)
+			resume(c);
 }
 
 int nvs_http_serve(struct nvs_http *http, int listener, int stop, char *message, size_t room)

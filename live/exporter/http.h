@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The HTTP server: answers GET and HEAD of /metrics and /, and nothing else. Limits: 32
- * connections, one request each, 8 KiB of header that must arrive within 3 s, 10 s per connection,
- * 256 MiB of answers not yet received. Rejected requests are counted.
+ * The HTTP server: answers GET and HEAD of /metrics and /, GET of /debug/pprof/gpu and
+ * /debug/pprof/host (profile.h), and nothing else. Limits: 32
+ * connections, one request each, 8 KiB of header that must arrive within 3 s, 10 s per connection
+ * (not while a profile is being taken), 256 MiB of answers not yet received. Rejected requests are
+ * counted.
  */
 #ifndef NVSNOOP_LIVE_EXPORTER_HTTP_H
 #define NVSNOOP_LIVE_EXPORTER_HTTP_H
@@ -12,8 +14,12 @@
 /* Answers by status; NVS_HTTP_NONE: a connection without a readable request. */
 enum nvs_http_answer {
 	NVS_HTTP_OK,
+	NVS_HTTP_BAD,
 	NVS_HTTP_NOT_FOUND,
 	NVS_HTTP_NOT_ALLOWED,
+	NVS_HTTP_CONFLICT,
+	NVS_HTTP_TOO_MANY,
+	NVS_HTTP_FAILED,
 	NVS_HTTP_UNAVAILABLE,
 	NVS_HTTP_NONE,
 	NVS_HTTP_ANSWERS

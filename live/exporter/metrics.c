@@ -27,9 +27,16 @@ static bool is_duplicate(const struct nvs_page *page, uint32_t gpu)
 	return false;
 }
 
+/* Returns NULL, which omits the label, for an unknown value. */
+static const char *known(const char *text)
+{
+	return *text ? text : NULL;
+}
+
 static void report_info(struct nvs_exposition *e, const struct nvs_exported_process *p)
 {
 	const struct nvs_page *page = p->page;
+	const char *const *w = page->workload;
 	uint32_t i = 0;
 
 	do {
@@ -40,9 +47,16 @@ static void report_info(struct nvs_exposition *e, const struct nvs_exported_proc
 			continue;
 		if (g)
 			nvs_format_uuid(uuid, g->uuid);
-		nvs_exposition_add(e, p->common, 1, "program", page->program, "host", page->host,
-				   "job", page->job, "driver", page->driver, "UUID",
-				   g ? uuid : NULL, "gpu_name", g ? g->name : NULL, NULL);
+		nvs_exposition_add(
+			e, p->common, 1, "program", page->program, "host", page->host, "job",
+			page->job, "driver", page->driver, "UUID", g ? uuid : NULL, "gpu_name",
+			g ? g->name : NULL, "launcher", known(page->launcher), "world_size",
+			known(page->size), "local_rank", known(page->local_rank), "pod",
+			known(w[NVS_LIVE_POD]), "namespace", known(w[NVS_LIVE_POD_NAMESPACE]),
+			"pod_uid", known(w[NVS_LIVE_POD_UID]), "container",
+			known(w[NVS_LIVE_CONTAINER]), "container_id",
+			known(w[NVS_LIVE_CONTAINER_ID]), "node", known(w[NVS_LIVE_NODE]),
+			"slurm_job_id", known(w[NVS_LIVE_SLURM_JOB]), NULL);
 	} while (++i < page->ngpus && i < GPUS);
 }
 
@@ -57,6 +71,21 @@ static void report_series(struct nvs_exposition *e, const struct nvs_exported_pr
 					   nvs_series_get_value(s, s->all[i], column), NULL);
 	if (nvs_series_get_other(s, rest))
 		nvs_exposition_add(e, nvs_sample_labels(p, NULL, other), rest[column], NULL);
+}
+
+static void report_busy(struct nvs_exposition *e, const struct nvs_exported_process *p)
+{
+	const struct nvs_page *page = p->page;
+
+	for (uint32_t i = 0; i < page->ngpus && i < GPUS; i++)
+		for (int k = 0; k < NVS_LIVE_ENGINES && !is_duplicate(page, i); k++) {
+			char uuid[48];
+
+			nvs_format_uuid(uuid, page->gpus[i].uuid);
+			nvs_exposition_add(e, p->common, page->gpus[i].busy_ns[k].total, "UUID",
+					   uuid, "engine",
+					   nvs_live_engine_name((enum nvs_live_engine)k), NULL);
+		}
 }
 
 static void report_launches(struct nvs_exposition *e, const struct nvs_exported_process *p)
@@ -272,7 +301,17 @@ void nvs_report_family(struct nvs_exposition *e, enum nvs_family_number family,
 			      columns[family].column, columns[family].other);
 		return;
 	}
+	if ((family == NVS_F_GPU_BUSY || family == NVS_F_KERNEL_GPU ||
+	     family == NVS_F_KERNEL_TIMED) &&
+	    !(page->flags & NVS_LIVE_TIMED))
+		return;
 	switch (family) {
+	case NVS_F_GPU_BUSY:
+		return report_busy(e, p);
+	case NVS_F_KERNEL_GPU:
+		return report_series(e, p, &p->kernels, NVS_KERNEL_GPU_NS, "kernel=\"other\"");
+	case NVS_F_KERNEL_TIMED:
+		return report_series(e, p, &p->kernels, NVS_KERNEL_TIMED, "kernel=\"other\"");
 	case NVS_F_PROCESS_INFO:
 		return report_info(e, p);
 	case NVS_F_SILENT:

@@ -13,7 +13,7 @@ $(BUILD)/tests/live/comers: tests/live/comers.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $(parts)
 
-TESTS      += tests/live/exporter
-SLOW_TESTS += tests/live/http
+TESTS      += tests/live/exporter tests/live/cluster tests/live/gputime tests/live/manifests
+SLOW_TESTS += tests/live/http tests/live/pprof tests/live/soak
 TEST_DEPS  += $(BUILD)/nvsnoop-exporter $(BUILD)/tests/live/comers
 SAN_GOALS  += $(BUILD)/san/nvsnoop-exporter

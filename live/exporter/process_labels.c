@@ -43,15 +43,20 @@ struct nvs_exported_process *nvs_process_new(const struct nvs_page *page)
 {
 	struct nvs_exported_process *p = calloc(1, sizeof(*p));
 	struct labels l = {.n = 0};
-	char pid[16];
+	char pid[16], number[24];
 
 	if (!p)
 		return NULL;
 	p->pid = page->pid;
 	p->start_time = page->start_time;
+	p->pid_namespace = page->pid_namespace;
 	snprintf(pid, sizeof(pid), "%" PRIu32, page->pid);
+	snprintf(number, sizeof(number), "%" PRIu64, page->pid_namespace);
 	add_label(&l, "pid", pid);
 	add_label(&l, "rank", page->rank);
+	/* Containers have PIDs of their own, which may be equal. */
+	if (page->pid_namespace)
+		add_label(&l, "pid_namespace", number);
 	memcpy(p->common, l.text, l.n < sizeof(p->common) ? l.n : 0);
 	return p;
 }
@@ -102,7 +107,8 @@ static void add_kernels(struct nvs_exported_process *p, const struct nvs_page *p
 	for (uint32_t i = 0; i < page->nkernels; i++) {
 		const struct nvs_page_kernel *k = &page->kernels[i];
 		uint64_t values[] = {k->direct.total, k->graph.total,
-				     k->direct.total + k->graph.total};
+				     k->direct.total + k->graph.total, k->gpu_ns.total,
+				     k->gpu.weight};
 
 		nvs_series_add(&p->kernels, name_label(&l, "kernel", k->name), values);
 	}

@@ -15,7 +15,14 @@ enum {
 	NVS_API_BUCKETS,
 	NVS_API_COLUMNS = NVS_API_BUCKETS + NVS_LIVE_BUCKETS
 };
-enum { NVS_KERNEL_DIRECT, NVS_KERNEL_GRAPH, NVS_KERNEL_BOTH, NVS_KERNEL_COLUMNS };
+enum {
+	NVS_KERNEL_DIRECT,
+	NVS_KERNEL_GRAPH,
+	NVS_KERNEL_BOTH,
+	NVS_KERNEL_GPU_NS,
+	NVS_KERNEL_TIMED,
+	NVS_KERNEL_COLUMNS
+};
 enum {
 	NVS_MEMORY_LIVE,
 	NVS_MEMORY_COUNT,
@@ -37,9 +44,9 @@ enum {
 struct nvs_exported_process {
 	struct nvs_exported_process *next;
 	uint32_t pid;
-	uint64_t start_time;
+	uint64_t start_time, pid_namespace;
 	const struct nvs_page *page; /* of this scrape; NULL outside of one */
-	char common[160]; /* labels common to all its samples */
+	char common[192]; /* labels common to all its samples */
 	/* Kept between scrapes. */
 	struct nvs_series apis, results, kernels;
 	/* Rebuilt at each scrape. */

@@ -2,6 +2,7 @@
 /* One scrape: reads all pages, matches them with known processes, adds new ones up to a limit, and
  * writes all families. */
 #include <stdlib.h>
+#include "decode/base/compare.h"
 #include "live/exporter/families.h"
 #include "live/exporter/http.h"
 #include "live/exporter/metrics.h"
@@ -13,7 +14,7 @@ struct nvs_scrape {
 	struct nvs_scrape_options options;
 	const struct nvs_http *http;
 	struct nvs_pages *pages;
-	struct nvs_exported_process *processes; /* sorted by PID */
+	struct nvs_exported_process *processes; /* sorted by PID and namespace */
 	uint32_t running, gone, left_out;
 	uint64_t seen;
 	int tries; /* attempts left for a page that is not ready */
@@ -63,7 +64,12 @@ void nvs_scrape_end(struct nvs_scrape *s)
 	free(s);
 }
 
-/* Removes processes whose pages are gone, and updates the others. Both lists are sorted by PID. */
+static int compare(const struct nvs_exported_process *p, const struct nvs_page *page)
+{
+	return NVS_CMP(p->pid, page->pid) ?: NVS_CMP(p->pid_namespace, page->pid_namespace);
+}
+
+/* Removes processes whose pages are gone, and updates the others. Both lists are sorted alike. */
 static void update_known(struct nvs_scrape *s, uint32_t *known)
 {
 	struct nvs_exported_process **at = &s->processes;
@@ -74,10 +80,10 @@ static void update_known(struct nvs_scrape *s, uint32_t *known)
 		struct nvs_exported_process *p = *at;
 		const struct nvs_page *page;
 
-		while (i < n && nvs_pages_get(s->pages, i)->pid < p->pid)
+		while (i < n && compare(p, nvs_pages_get(s->pages, i)) > 0)
 			i++;
 		page = i < n ? nvs_pages_get(s->pages, i) : NULL;
-		if (page && page->pid == p->pid && page->start_time == p->start_time) {
+		if (page && !compare(p, page) && page->start_time == p->start_time) {
 			nvs_process_update(p, page, &s->options);
 			++*known;
 			at = &p->next;
@@ -96,9 +102,9 @@ static void add_new(struct nvs_scrape *s, uint32_t known)
 		const struct nvs_page *page = nvs_pages_get(s->pages, i);
 		struct nvs_exported_process *p;
 
-		while (*at && (*at)->pid < page->pid)
+		while (*at && compare(*at, page) < 0)
 			at = &(*at)->next;
-		if (*at && (*at)->pid == page->pid)
+		if (*at && !compare(*at, page))
 			continue;
 		p = known < PROCESSES ? nvs_process_new(page) : NULL;
 		if (!p) {

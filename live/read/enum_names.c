@@ -25,9 +25,31 @@ const char *nvs_live_stall_name(enum nvs_live_stall why)
 	return (size_t)why < sizeof(names) / sizeof(*names) ? names[why] : NULL;
 }
 
+const char *nvs_live_workload_name(enum nvs_live_workload which)
+{
+	static const char *const names[NVS_LIVE_WORKLOADS] = {
+		[NVS_LIVE_POD] = "pod",
+		[NVS_LIVE_POD_NAMESPACE] = "namespace",
+		[NVS_LIVE_POD_UID] = "pod_uid",
+		[NVS_LIVE_CONTAINER] = "container",
+		[NVS_LIVE_CONTAINER_ID] = "container_id",
+		[NVS_LIVE_NODE] = "node",
+		[NVS_LIVE_SLURM_JOB] = "slurm_job_id",
+	};
+
+	return (size_t)which < NVS_LIVE_WORKLOADS ? names[which] : NULL;
+}
+
 const char *nvs_live_mode_name(enum nvs_live_mode mode)
 {
 	return mode == NVS_LIVE_SYNC ? "sync" : mode == NVS_LIVE_ASYNC ? "async" : "?";
+}
+
+const char *nvs_live_engine_name(enum nvs_live_engine engine)
+{
+	return engine == NVS_LIVE_COMPUTE_ENGINE ? "compute"
+	       : engine == NVS_LIVE_COPY_ENGINE	 ? "copy"
+						 : "?";
 }
 
 const char *nvs_live_kind_name(enum nvs_live_kind kind)

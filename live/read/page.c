@@ -207,6 +207,8 @@ static void copy_head(struct nvs_page_file *file, uint64_t now)
 	copy_text(page->local_rank, head->local_rank, sizeof(page->local_rank));
 	copy_text(page->job, head->job, sizeof(page->job));
 	copy_text(page->driver, head->driver, sizeof(page->driver));
+	for (int i = 0; i < NVS_LIVE_WORKLOADS; i++)
+		page->workload[i] = nvs_page_get_string(file, head->workload[i]);
 	page->exe = nvs_page_get_string(file, head->exe);
 	page->trace = head->flags & NVS_LIVE_TRACED ? nvs_page_get_string(file, head->trace) : "";
 }

@@ -131,8 +131,9 @@ static uint32_t parse_pid(const char *name)
 	if (strncmp(name, head, strlen(head)) || !isdigit((unsigned char)name[strlen(head)]))
 		return 0;
 	pid = strtoul(name + strlen(head), &end, 10);
-	if (end[0] == '.' && end[1] >= '1' && end[1] <= '9' && end[2] == '.')
-		end += 2;
+	/* "." and a number from 1 to NVS_LIVE_NAMES - 1 */
+	if (end[0] == '.' && end[1] >= '1' && end[1] <= '9')
+		end += 2 + (isdigit((unsigned char)end[2]) != 0);
 	return pid <= INT32_MAX && !strcmp(end, NVS_LIVE_SUFFIX) ? (uint32_t)pid : 0;
 }
 
@@ -188,8 +189,10 @@ static void unlink_dead_page(const struct nvs_pages *pages, const struct nvs_pag
 	const struct nvs_live *head = &file->head;
 	struct stat st;
 
-	if (folder->uid != geteuid() || (!nvs_can_look_up_pid(&pages->here, head) &&
-					 !memcmp(head->boot, pages->here.boot, sizeof(head->boot))))
+	if (folder->uid != geteuid() ||
+	    (!nvs_can_look_up_pid(&pages->here, head) &&
+	     !memcmp(head->boot, pages->here.boot, sizeof(head->boot)) &&
+	     pages->now - head->heard < NVS_LIVE_ABANDONED_NS))
 		return;
 	if (!fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_ino == file->ino &&
 	    st.st_dev == file->dev)
@@ -366,6 +369,8 @@ static void scan_user(struct nvs_pages *pages, uint32_t uid)
 
 	if (uid == geteuid() && runtime && *runtime == '/')
 		scan_if_owned(pages, &folder, runtime);
+	snprintf(path, sizeof(path), NVS_LIVE_SHARED "/%u", uid);
+	scan_if_owned(pages, &folder, path);
 	snprintf(path, sizeof(path), "/run/user/%u", uid);
 	scan_if_owned(pages, &folder, path);
 	snprintf(path, sizeof(path), "/tmp/nvsnoop-%u", uid);
@@ -440,6 +445,7 @@ static void scan_all(struct nvs_pages *pages)
 	*asked = geteuid();
 	scan_user(pages, *asked);
 	if (!*asked) {
+		scan_users(pages, NVS_LIVE_SHARED, "", &asked, &n);
 		scan_users(pages, "/run/user", "", &asked, &n);
 		scan_users(pages, "/tmp", "nvsnoop-", &asked, &n);
 	}
@@ -476,6 +482,9 @@ static bool read_page(struct nvs_pages *pages, struct nvs_page_file *file, uint6
 		return false;
 	}
 	file->page.gone = gone;
+	file->page.pid_namespace = file->head.pid_namespace == pages->here.pid_namespace
+					   ? 0
+					   : file->head.pid_namespace;
 	return true;
 }
 
@@ -487,13 +496,16 @@ static int compare_by_uid(const void *a, const void *b)
 	return NVS_CMP(one->page.uid, two->page.uid);
 }
 
-/* By PID. Within one PID live pages come before ended ones, and newer before older ones. */
+/* By PID and namespace. Of one process live pages come before ended ones, newer before older. */
 static int compare_by_pid(const void *a, const void *b)
 {
 	const struct nvs_page *one = &(*(struct nvs_page_file *const *)a)->page;
 	const struct nvs_page *two = &(*(struct nvs_page_file *const *)b)->page;
 
-	return NVS_CMP(one->pid, two->pid) ?: one->gone - two->gone ?: NVS_CMP(two->begun_ns, one->begun_ns);
+	return NVS_CMP(one->pid, two->pid)
+		       ?: NVS_CMP(one->pid_namespace, two->pid_namespace)
+		       ?: one->gone - two->gone
+		       ?: NVS_CMP(two->begun_ns, one->begun_ns);
 }
 
 static void read_all(struct nvs_pages *pages)
@@ -515,7 +527,7 @@ static void read_all(struct nvs_pages *pages)
 	pages->nshown = 0;
 	for (uint32_t i = 0; i < n; i++)
 		if (!pages->nshown ||
-		    pages->shown[pages->nshown - 1]->page.pid != pages->shown[i]->page.pid)
+		    !nvs_page_is(&pages->shown[i]->page, &pages->shown[pages->nshown - 1]->page))
 			pages->shown[pages->nshown++] = pages->shown[i];
 }
 
@@ -606,6 +618,11 @@ bool nvs_pages_open_new(struct nvs_pages *pages)
 		unready |= w->fired;
 	}
 	return unready;
+}
+
+bool nvs_page_is(const struct nvs_page *page, const struct nvs_page *other)
+{
+	return page->pid == other->pid && page->pid_namespace == other->pid_namespace;
 }
 
 uint32_t nvs_pages_count(const struct nvs_pages *pages)

@@ -64,6 +64,8 @@ struct nvs_page_kernel {
 	uint32_t registers, shared, local, max_threads; /* all unknown if max_threads is 0 */
 	struct nvs_page_counter direct,
 		graph; /* launches by calls, and as nodes of launched graphs */
+	struct nvs_live_gpu_time gpu; /* sums of the submissions that were timed, see live.h */
+	struct nvs_page_counter gpu_ns; /* estimated GPU time of all */
 };
 
 struct nvs_page_copy {
@@ -80,6 +82,9 @@ struct nvs_page_gpu {
 	uint32_t instance;
 	uint32_t ordinal; /* in the process; NVS_NONE if unknown */
 	char name[64];
+	/* estimated time of what its engines did for the process; may exceed the time that passed
+	 */
+	struct nvs_page_counter busy_ns[NVS_LIVE_ENGINES];
 };
 
 struct nvs_page_memory {
@@ -150,6 +155,7 @@ struct nvs_page {
 	const char *path; /* of the page's file, as it was found */
 	uint32_t pid, uid;
 	uint64_t start_time; /* field 22 of /proc/PID/stat */
+	uint64_t pid_namespace; /* 0: this program's own */
 	uint8_t session[16];
 	uint32_t flags; /* NVS_LIVE_TRACED, ... */
 	bool gone; /* the process has ended: these are its last totals, and the next pass drops the
@@ -157,6 +163,7 @@ struct nvs_page {
 	bool fresh; /* first read of this page: MORE and SPAN_NS are 0 */
 	char program[64], host[64], launcher[32], rank[16], size[16], local_rank[16], job[64],
 		driver[64]; /* "" if unknown */
+	const char *workload[NVS_LIVE_WORKLOADS]; /* "" if unknown */
 	const char *exe, *trace; /* paths; "" if unknown or if there is no trace */
 
 	/* Times. */
@@ -228,8 +235,10 @@ int nvs_pages_update(struct nvs_pages *pages);
 int nvs_pages_watch(struct nvs_pages *pages);
 bool nvs_pages_open_new(struct nvs_pages *pages);
 uint32_t nvs_pages_count(const struct nvs_pages *pages);
-/* Sorted by PID; each PID appears once. */
+/* Sorted by PID and namespace; each appears once. */
 const struct nvs_page *nvs_pages_get(const struct nvs_pages *pages, uint32_t index);
+/* Returns true for pages of the same PID and namespace. */
+bool nvs_page_is(const struct nvs_page *page, const struct nvs_page *other);
 uint32_t nvs_pages_refused(const struct nvs_pages *pages, const char **why);
 
 /* ---- names ---- */
@@ -237,7 +246,9 @@ uint32_t nvs_pages_refused(const struct nvs_pages *pages, const char **why);
 const char *nvs_live_direction_name(enum nvs_live_direction direction); /* "HtoD"; "?" */
 const char *nvs_live_stall_name(
 	enum nvs_live_stall why); /* "ring full", as in --ring; NULL for an unused number */
+const char *nvs_live_workload_name(enum nvs_live_workload which); /* "pod"; NULL: unused number */
 const char *nvs_live_mode_name(enum nvs_live_mode mode); /* "sync" */
+const char *nvs_live_engine_name(enum nvs_live_engine engine); /* "compute" */
 const char *nvs_live_kind_name(enum nvs_live_kind kind); /* "device", as in --memory; "?" */
 bool nvs_live_kind_on_gpu(enum nvs_live_kind kind); /* does this kind occupy GPU memory */
 /* Formats a UUID as nvidia-smi does: "GPU-01234567-89ab-...". */

@@ -190,7 +190,6 @@ static int read_gpus(struct nvs_page_file *file)
 	struct raw_rows rows;
 	int r;
 
-	file->gpus.n = 0;
 	r = read_rows(file, NVS_LIVE_GPUS, sizeof(struct nvs_live_gpu), MAX_GPUS, &file->gpus,
 		      sizeof(struct nvs_page_gpu), &rows);
 	for (uint32_t i = 0; !r && i < rows.n; i++) {
@@ -203,6 +202,39 @@ static int read_gpus(struct nvs_page_file *file)
 		gpu->name[sizeof(gpu->name) - 1] = 0;
 		gpu->instance = row.instance;
 		gpu->ordinal = row.ordinal;
+	}
+	return r;
+}
+
+/* ---- GPU times ---- */
+
+static void set_estimate(const struct nvs_page_file *file, struct nvs_page_counter *sum,
+			 uint64_t now)
+{
+	sum->more = now;
+	nvs_page_finish_counters(file, sum, 1);
+}
+
+/* Tables without rows: nothing is timed. */
+static int read_gpu_times(struct nvs_page_file *file)
+{
+	struct nvs_page_kernel *kernels = file->kernels.rows;
+	struct nvs_page_gpu *gpus = file->gpus.rows;
+	struct nvs_live_gpu_time row;
+	struct raw_rows rows;
+	int r = read_table(file, NVS_LIVE_GPU_TIMES, sizeof(row), MAX_KERNELS, 0, &rows);
+
+	for (uint32_t i = 0; !r && i < rows.n && i < file->kernels.n; i++) {
+		COPY_ROW(&kernels[i].gpu, &rows, i);
+		set_estimate(file, &kernels[i].gpu_ns, kernels[i].gpu.ns);
+	}
+	r = r ? r
+	      : read_table(file, NVS_LIVE_GPU_WORK, sizeof(row), MAX_GPUS * NVS_LIVE_ENGINES, 0,
+			   &rows);
+	for (uint32_t i = 0; !r && i < rows.n && i < file->gpus.n * NVS_LIVE_ENGINES; i++) {
+		COPY_ROW(&row, &rows, i);
+		set_estimate(file, &gpus[i / NVS_LIVE_ENGINES].busy_ns[i % NVS_LIVE_ENGINES],
+			     row.ns);
 	}
 	return r;
 }
@@ -488,6 +520,7 @@ int nvs_page_read_tables(struct nvs_page_file *file, uint32_t flags)
 
 	r = r ? r : read_faults(file);
 	r = r ? r : read_gpus(file);
+	r = r ? r : read_gpu_times(file);
 	r = r ? r : read_memory(file);
 	r = r ? r : read_sites(file);
 	file->allocs.n = 0;

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 #include "decode/base/compare.h"
 #include "live/top/columns.h"
+#include "live/read/report_child.h"
 #include "live/top/top.h"
 
 #define WIDTH 80
@@ -35,43 +35,6 @@ static const char *why_no_trace(const struct nvs_page *page)
 	return S_ISREG(file.st_mode) ? NULL : "its trace is not a regular file";
 }
 
-/* Starts nvsnoop-report: the one next to this program, or the one in PATH. Its standard output and
- * error are OUT, unless that is -1. Returns 0 or an errno. */
-static int start_report(pid_t *pid, char **argv, int out)
-{
-	static const char name[] = "nvsnoop-report";
-	extern char **environ;
-	char path[PATH_MAX + sizeof(name)], *slash;
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t broken_pipe, none;
-	int r;
-
-	path[n > 0 ? n : 0] = 0;
-	slash = strrchr(path, '/');
-	strcpy(slash ? slash + 1 : path, name);
-	sigemptyset(&broken_pipe);
-	sigaddset(&broken_pipe, SIGPIPE); /* ignored by this program */
-	r = posix_spawnattr_init(&attributes);
-	if (r)
-		return r;
-	r = posix_spawn_file_actions_init(&files);
-	if (!r && out >= 0 && !(r = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO)))
-		r = posix_spawn_file_actions_adddup2(&files, out, STDERR_FILENO);
-	sigemptyset(&none); /* the interactive view blocks some */
-	posix_spawnattr_setsigdefault(&attributes, &broken_pipe);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	if (!r)
-		r = posix_spawn(pid, path, &files, &attributes, argv, environ);
-	if (r)
-		r = posix_spawnp(pid, name, &files, &attributes, argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-	posix_spawnattr_destroy(&attributes);
-	return r;
-}
-
 /* Runs nvsnoop-report --hang with the N traces in ARGV, which has room for four words more. Returns
  * NULL, or the reason why that failed. */
 static const char *run_report(char **argv, uint32_t n, int out)
@@ -83,7 +46,7 @@ static const char *run_report(char **argv, uint32_t n, int out)
 	memmove(argv + 3, argv, n * sizeof(*argv));
 	memcpy(argv, (char *[]){name, option, end}, 3 * sizeof(*argv));
 	argv[n + 3] = NULL;
-	r = start_report(&pid, argv, out);
+	r = nvs_report_start(&pid, argv, out, out);
 	while (!r && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (r)

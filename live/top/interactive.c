@@ -21,7 +21,8 @@ struct watch {
 	enum view view, behind; /* behind: the view that help covers */
 	enum view before; /* the view that the explanation of a hang covers */
 	struct nvs_text_page sheet, line, hang;
-	uint32_t pid; /* PID of the selected process */
+	uint32_t pid; /* of the selected process */
+	uint64_t pid_namespace; /* likewise */
 	bool chose; /* selected by the user; otherwise the first row is selected */
 	uint32_t first; /* first visible line of the scrolled part */
 	uint32_t left; /* columns scrolled off to the left */
@@ -130,10 +131,17 @@ static void draw_foot(struct watch *w)
 	nvs_screen_draw(s, 0, 1, nvs_screen_lines() - 1, 0, UINT32_MAX);
 }
 
+static void select_row(struct watch *w, uint32_t row)
+{
+	w->pid = w->top->rows[row].page->pid;
+	w->pid_namespace = w->top->rows[row].page->pid_namespace;
+}
+
 static uint32_t chosen_row(const struct watch *w)
 {
 	for (uint32_t i = 0; i < w->top->nrows && w->chose; i++)
-		if (w->top->rows[i].page->pid == w->pid)
+		if (w->top->rows[i].page->pid == w->pid &&
+		    w->top->rows[i].page->pid_namespace == w->pid_namespace)
 			return i;
 	return 0;
 }
@@ -153,7 +161,7 @@ static void draw_list(struct watch *w)
 	uint32_t fixed, lines, chosen = chosen_row(w);
 
 	if (w->top->nrows)
-		w->pid = w->top->rows[chosen].page->pid;
+		select_row(w, chosen);
 	nvs_top_add_header(s, w->top, nvs_screen_columns(), note);
 	/* A terminal with few lines shows processes instead of the summary. */
 	fixed = nvs_screen_lines() > 8 ? s->nlines : 0;
@@ -208,7 +216,7 @@ static void draw_parts(struct watch *w)
 /* The last view of an ended process stays on the screen. */
 static void draw_detail(struct watch *w)
 {
-	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid);
+	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid, &w->pid_namespace);
 	struct nvs_text_page *s = &w->sheet;
 	uint32_t lines = scroll_lines(1);
 
@@ -255,7 +263,7 @@ static void draw_screen(struct watch *w)
 /* Explains the selected process. Reading its trace may take a while. */
 static void explain_hang(struct watch *w)
 {
-	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid);
+	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid, &w->pid_namespace);
 
 	nvs_text_page_clear(&w->hang);
 	nvs_text_page_printf(&w->hang, NVS_TOP_PLAIN, "Explaining process %u ...", w->pid);
@@ -272,7 +280,7 @@ static void explain_hang(struct watch *w)
 
 static void toggle_recording(struct watch *w)
 {
-	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid);
+	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid, &w->pid_namespace);
 
 	if (row || w->recording.request)
 		nvs_top_toggle_recording(&w->recording, row ? row->page : &w->recording.page);
@@ -315,7 +323,7 @@ static void move_by(struct watch *w, int64_t lines)
 	if (w->view != LIST)
 		w->first = (uint32_t)at;
 	else if (w->top->nrows)
-		w->pid = w->top->rows[at].page->pid;
+		select_row(w, (uint32_t)at);
 	/* Moving to the top selects whichever row is first again. */
 	if (w->view == LIST)
 		w->chose = at;
@@ -495,6 +503,8 @@ int nvs_top_run_screen(struct nvs_top *top)
 		w.view = DETAIL;
 	}
 	nvs_top_update(top);
+	if (w.view == DETAIL && top->nrows)
+		select_row(&w, 0);
 	w.next = now_s() + first;
 	while (!w.ended && key != NVS_KEY_END) {
 		double left;

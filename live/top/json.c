@@ -31,6 +31,20 @@ static void put_gpu(struct nvs_json *j, const struct nvs_page *page, uint32_t ro
 
 /* ---- one process in detail ---- */
 
+static void put_gpu_time(struct nvs_json *j, const struct nvs_page *page,
+			 const struct nvs_page_kernel *k)
+{
+	bool timed = page->flags & NVS_LIVE_TIMED;
+	double mean = NAN, half = NAN;
+
+	if (timed && !nvs_top_gpu_mean(k, &mean, &half))
+		mean = half = NAN;
+	nvs_json_known(j, "gpu_timed", timed, k->gpu.timed);
+	nvs_json_known(j, "gpu_ns", timed, k->gpu_ns.total);
+	nvs_json_real(j, "gpu_mean_ns", "%.1f", mean);
+	nvs_json_real(j, "gpu_mean_error_ns", "%.1f", half);
+}
+
 static void put_kernels(struct nvs_json *j, const struct nvs_page *page)
 {
 	nvs_json_open(j, "kernels", '[');
@@ -45,6 +59,7 @@ static void put_kernels(struct nvs_json *j, const struct nvs_page *page)
 		put_sum(j, "direct_launches", page, &k->direct);
 		put_sum(j, "graph_launches", page, &k->graph);
 		nvs_json_known(j, "registers", k->max_threads, k->registers);
+		put_gpu_time(j, page, k);
 		nvs_json_close(j, '}');
 	}
 	nvs_json_close(j, ']');
@@ -263,6 +278,10 @@ static void put_gpus(struct nvs_json *j, const struct nvs_page *page)
 		nvs_format_uuid(uuid, page->gpus[i].uuid);
 		nvs_json_name(j, "gpu_uuid", uuid);
 		nvs_json_name(j, "gpu_name", page->gpus[i].name);
+		nvs_json_known(j, "compute_busy_ns", page->flags & NVS_LIVE_TIMED,
+			       page->gpus[i].busy_ns[NVS_LIVE_COMPUTE_ENGINE].total);
+		nvs_json_known(j, "copy_busy_ns", page->flags & NVS_LIVE_TIMED,
+			       page->gpus[i].busy_ns[NVS_LIVE_COPY_ENGINE].total);
 		nvs_json_close(j, '}');
 	}
 	nvs_json_close(j, ']');
@@ -280,6 +299,11 @@ static void put_process(struct nvs_json *j, const struct nvs_top_row *row, bool 
 	nvs_json_name(j, "program", page->program);
 	nvs_json_name(j, "host", page->host);
 	nvs_json_name(j, "rank", page->rank);
+	nvs_json_name(j, "world_size", page->size);
+	for (int i = 0; i < NVS_LIVE_WORKLOADS; i++)
+		if (nvs_live_workload_name((enum nvs_live_workload)i))
+			nvs_json_name(j, nvs_live_workload_name((enum nvs_live_workload)i),
+				      page->workload[i]);
 	nvs_json_name(j, "trace", page->trace);
 	nvs_json_bool(j, "ended", page->gone);
 	nvs_json_number(j, "begun_ns", page->begun_ns);

@@ -97,7 +97,7 @@ static int print_hang(struct nvs_top *top)
 	if (r == -ENOMEM)
 		fputs("nvsnoop-top: no memory\n", stderr);
 	for (uint32_t i = 0; i < top->options->npids; i++)
-		if (!nvs_top_find(top, top->options->pids[i])) {
+		if (!nvs_top_find(top, top->options->pids[i], NULL)) {
 			fprintf(stderr, "nvsnoop-top: process %u is not recorded now\n",
 				top->options->pids[i]);
 			r = -ENOENT;

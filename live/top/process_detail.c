@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The detail view of one process: its identity, and a table for each section. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -121,6 +122,18 @@ static void put_gpus(struct nvs_text_page *s, const struct nvs_page *page)
 			nvs_text_page_printf(s, NVS_TOP_DIM, "GPU %u ", gpu->ordinal);
 		nvs_text_page_add_escaped(s, NVS_TOP_PLAIN, gpu->name, UINT32_MAX, 0);
 		nvs_text_page_printf(s, NVS_TOP_DIM, "  %s", uuid);
+		for (int e = 0; e < NVS_LIVE_ENGINES && page->flags & NVS_LIVE_TIMED; e++) {
+			double share = page->span_ns ? 100.0 * (double)gpu->busy_ns[e].more /
+							       (double)page->span_ns
+						     : 0;
+
+			nvs_text_page_printf(s, NVS_TOP_DIM, "  %s ",
+					     nvs_live_engine_name((enum nvs_live_engine)e));
+			if (page->span_ns)
+				nvs_text_page_printf(s, NVS_TOP_PLAIN, "%.1f %%", share);
+			else
+				nvs_text_page_printf(s, NVS_TOP_DIM, "-");
+		}
 		nvs_text_page_end_line(s);
 	}
 }
@@ -178,6 +191,12 @@ static void put_identity(struct nvs_text_page *s, const struct nvs_top_row *row)
 	put_label(s, "recorded for",
 		  nvs_figure_time(to, real > page->begun_ns ? real - page->begun_ns : 0));
 	nvs_text_page_end_line(s);
+	for (int i = 0; i < NVS_LIVE_WORKLOADS; i++)
+		if (i != NVS_LIVE_POD_UID && i != NVS_LIVE_CONTAINER_ID && *page->workload[i])
+			put_label(s, nvs_live_workload_name((enum nvs_live_workload)i),
+				  page->workload[i]);
+	if (s->at)
+		nvs_text_page_end_line(s);
 	put_gpus(s, page);
 	put_label(s, "trace", page->trace);
 	if (s->at)
@@ -209,10 +228,37 @@ static void put_identity(struct nvs_text_page *s, const struct nvs_top_row *row)
 
 /* ---- sections ---- */
 
+/* Time per interval, in percent of the interval. */
+static void put_share(struct nvs_text_page *s, const struct field *f, const struct nvs_page *page,
+		      uint64_t ns)
+{
+	char text[16] = "";
+
+	if (page->span_ns)
+		snprintf(text, sizeof(text), "%.1f", 100.0 * (double)ns / (double)page->span_ns);
+	put_cell(s, f, NVS_TOP_PLAIN, *text ? text : NULL);
+}
+
+static void put_gpu_time(struct nvs_text_page *s, const struct field *f,
+			 const struct nvs_page *page, const struct nvs_page_kernel *k)
+{
+	char to[NVS_FIGURE];
+	double mean, half;
+	bool known = nvs_top_gpu_mean(k, &mean, &half);
+
+	put_share(s, f, page, k->gpu_ns.more);
+	put_cell(s, f + 1, NVS_TOP_PLAIN, known ? nvs_figure_plain(to, mean / 1000) : NULL);
+	put_cell(s, f + 2, NVS_TOP_PLAIN,
+		 known && isfinite(half) ? nvs_figure_plain(to, half / 1000) : NULL);
+}
+
 static void put_kernels(struct nvs_text_page *s, const struct nvs_page *page)
 {
-	static const struct field f[] = {
-		{"LNCH/s", 7}, {"LAUNCHES", 9}, {"BY GRAPH", 9}, {"REG", 4}, {"KERNEL", -1}};
+	static const struct field timed[] = {{"GPU%", 5},   {"GPU us", 6},   {"+-", 5},
+					     {"LNCH/s", 7}, {"LAUNCHES", 9}, {"BY GRAPH", 9},
+					     {"REG", 4},    {"KERNEL", -1}};
+	bool has_times = page->flags & NVS_LIVE_TIMED;
+	const struct field *f = timed + 3;
 	struct row_total *order = calloc(page->nkernels + 1, sizeof(*order));
 	uint32_t n = 0;
 
@@ -226,13 +272,15 @@ static void put_kernels(struct nvs_text_page *s, const struct nvs_page *page)
 	}
 	if (n) {
 		qsort(order, n, sizeof(*order), compare_by_work);
-		BEGIN(s, NVS_TOP_KERNELS, f);
+		begin_table(s, parts[NVS_TOP_KERNELS], has_times ? timed : f, has_times ? 8 : 5);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct nvs_page_kernel *k = page->kernels + order[i].row;
 		struct nvs_page_counter all = {order[i].total, order[i].more};
 		char number[16];
 
+		if (has_times)
+			put_gpu_time(s, timed, page, k);
 		put_rate(s, f, page, &all);
 		put_count(s, f + 1, (double)all.total);
 		put_count(s, f + 2, (double)k->graph.total);

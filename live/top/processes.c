@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Builds the rows: user, GPUs, command line and current call of each process. Caches demangled
  * kernel names. */
+#include <math.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -10,6 +11,7 @@
 #include "decode/base/compare.h"
 #include "decode/trace/helper.h"
 #include "live/top/columns.h"
+#include "decode/query/estimate.h"
 
 bool nvs_top_get_rate(const struct nvs_page *page, const struct nvs_page_counter *sum, double *rate)
 {
@@ -106,7 +108,7 @@ static void name_command(struct nvs_top_row *row)
 	int fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%u/cmdline", row->page->pid);
-	if (!row->page->gone)
+	if (!row->page->gone && !row->page->pid_namespace)
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, row->command, sizeof(row->command) - 1);
@@ -243,10 +245,31 @@ int nvs_top_update(struct nvs_top *top)
 	return r;
 }
 
-const struct nvs_top_row *nvs_top_find(const struct nvs_top *top, uint32_t pid)
+bool nvs_top_gpu_mean(const struct nvs_page_kernel *kernel, double *mean, double *half)
+{
+	const struct nvs_live_gpu_time *t = &kernel->gpu;
+	struct nvs_estimate e = {.n = t->timed,
+				 .weight = (double)t->weight,
+				 .sum = (double)t->ns,
+				 .squares = t->squares,
+				 .rest = t->rest,
+				 .rest_sum = t->rest_sum,
+				 .rest_squares = t->rest_squares};
+
+	if (!t->timed || !t->weight)
+		return false;
+	*mean = nvs_estimate_mean(&e);
+	if (!nvs_estimate_error(&e, half))
+		*half = NAN;
+	return isfinite(*mean);
+}
+
+const struct nvs_top_row *nvs_top_find(const struct nvs_top *top, uint32_t pid,
+				       const uint64_t *pid_namespace)
 {
 	for (uint32_t i = 0; i < top->nrows; i++)
-		if (top->rows[i].page->pid == pid)
+		if (top->rows[i].page->pid == pid &&
+		    (!pid_namespace || top->rows[i].page->pid_namespace == *pid_namespace))
 			return top->rows + i;
 	return NULL;
 }

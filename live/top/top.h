@@ -38,7 +38,11 @@ struct nvs_top {
 /* Reads all pages and builds the rows of the selected processes, sorted. Returns 0 or -ENOMEM. */
 int nvs_top_update(struct nvs_top *top);
 void nvs_top_sort(struct nvs_top *top);
-const struct nvs_top_row *nvs_top_find(const struct nvs_top *top, uint32_t pid);
+/* Mean GPU time of a kernel's launches, and half the width of its 95 % interval, in ns. Returns
+ * false if none was timed; *HALF is NAN if the interval has no bound. */
+bool nvs_top_gpu_mean(const struct nvs_page_kernel *kernel, double *mean, double *half);
+const struct nvs_top_row *nvs_top_find(const struct nvs_top *top, uint32_t pid,
+				       const uint64_t *pid_namespace);
 
 /* Computes a counter's rate per second. Returns false at the first read, when it is not known. */
 bool nvs_top_get_rate(const struct nvs_page *page, const struct nvs_page_counter *sum,

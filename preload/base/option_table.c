@@ -205,11 +205,17 @@ static const char *find_conflict(const struct nvs_option_values *values)
 	return NULL;
 }
 
+/* The live page has the estimates of timing=sample. */
+static bool is_for_page(const struct nvs_option *o, const struct nvs_option_values *values)
+{
+	return o->set == set_timing && values->sample;
+}
+
 const char *nvs_option_needs_trace(const struct nvs_option_values *values)
 {
 	for (const struct nvs_option *o = nvs_option_table; o->help; o++)
 		for (uint32_t i = 0; i < o->size && o->context == NEEDS_TRACE; i++)
-			if (((const char *)values)[o->offset + i])
+			if (((const char *)values)[o->offset + i] && !is_for_page(o, values))
 				return o->name;
 	return NULL;
 }

@@ -19,6 +19,7 @@
 #include "nvsnoop/trace.h"
 #include "preload/base/next.h"
 #include "preload/base/options.h"
+#include "preload/base/workload.h"
 #include "trap/trap.h"
 
 /* ---- arena.c: the library's own memory ---- */
@@ -103,6 +104,7 @@ struct nvs_options {
 	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */
 	char runtime_dir[2048]; /* XDG_RUNTIME_DIR, or "" */
 	struct nvs_rank rank;
+	struct nvs_workload workload; /* from the environment */
 	uint64_t start_ns; /* start of a delay, CLOCK_MONOTONIC */
 	uint64_t loaded_ns, loaded_ticks; /* CLOCK_MONOTONIC and nvs_ticks(), read together */
 	uint64_t stderr_dev, stderr_ino; /* of descriptor 2; 0: it was closed */
@@ -199,6 +201,10 @@ void *nvs_rm_timing_take_spare(void);
 bool nvs_rm_timing_needs_memory(uint32_t gpu);
 /* Returns the number of the GPU with this UUID, or NVS_NONE. */
 uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16]);
+/* Returns what takes the times of a channel of GPU, of a copy engine if COPIES
+ * (trap/copy/gpfifo_timing.h). NULL: times are only recorded. Set before the first channel. */
+struct nvs_timing_sink;
+extern struct nvs_timing_sink *(*nvs_timing_sink_new)(uint32_t gpu, bool copies);
 /* Forwards delayed entries; with READ, also collects the timestamps that are available. Returns
  * true if entries are still delayed. */
 bool nvs_rm_timing_poll(bool read);

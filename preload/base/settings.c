@@ -68,7 +68,8 @@ static void drop_trace_options(struct nvs_options *o)
 
 	if (!o->untraced)
 		return;
-	v->timing = 0;
+	/* The live page has estimates from a sample. */
+	v->timing = v->sample && v->live ? v->timing : 0;
 	v->max_size = v->keep_last = v->delay_ns = v->duration_ns = 0;
 	v->trigger[0] = '\0';
 	v->from_profiler = false;
@@ -151,6 +152,7 @@ static void read_settings(void)
 	read_variable("XDG_RUNTIME_DIR", settings.runtime_dir, sizeof(settings.runtime_dir));
 	read_start(&settings);
 	nvs_rank_read(&settings.rank);
+	nvs_workload_read_environment(&settings.workload);
 	started = settings.values;
 	strcpy(started_given, settings.given);
 }
@@ -177,6 +179,21 @@ const struct nvs_options *nvs_options(void)
 	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
 }
 
+/* A trace's options say that it is timed, also if that is the process' own option. */
+static void name_timing(char *given, size_t size, const struct nvs_option_values *v)
+{
+	size_t n = strlen(given);
+
+	if (!v->timing || strstr(given, "timing="))
+		return;
+	n += (size_t)snprintf(given + n, size - n, "%stiming=%s", n ? "," : "",
+			      v->sample			     ? "sample"
+			      : v->timing == NVS_TIMING_WORK ? "work"
+							     : "dispatch");
+	if (v->sample && v->sample != NVS_SAMPLE_ADAPTIVE && n < size)
+		snprintf(given + n, size - n, "=%u", v->sample);
+}
+
 void nvs_options_use(const struct nvs_option_values *values, const char *given)
 {
 	struct nvs_option_values *v = &settings.values;
@@ -190,6 +207,8 @@ void nvs_options_use(const struct nvs_option_values *values, const char *given)
 	v->max_size = values->max_size;
 	v->duration_ns = values->duration_ns;
 	snprintf(settings.given, sizeof(settings.given), "%s", given ? given : started_given);
+	if (given)
+		name_timing(settings.given, sizeof(settings.given), v);
 }
 
 const struct nvs_option_values *nvs_options_own(void)

@@ -61,6 +61,10 @@ bool nvs_live_find_directory(char *out)
 
 	if (*given == '/' && is_ours(strcpy(out, given)))
 		return true;
+	snprintf(out, PATH_MAX / 2, NVS_LIVE_SHARED "/%u", (unsigned)geteuid());
+	nvs_sys4(SYS_mkdir, out, 0700, 0, 0); /* fails where nobody has made the folder */
+	if (is_ours(out))
+		return true;
 	snprintf(out, PATH_MAX / 2, "/run/user/%u", (unsigned)geteuid());
 	if (is_ours(out))
 		return true;
@@ -108,6 +112,9 @@ static bool is_dead(const struct nvs_live *head, const struct nvs_live *own)
 	uint64_t start;
 
 	if (memcmp(head->boot, own->boot, sizeof(own->boot)))
+		return true;
+	if (head->pid_namespace != own->pid_namespace && own->heard > head->heard &&
+	    own->heard - head->heard >= NVS_LIVE_ABANDONED_NS)
 		return true;
 	if (head->pid_namespace != own->pid_namespace || !own->pid_namespace || !own->start_time)
 		return false;

@@ -19,6 +19,7 @@
 #define STRING_BYTES (4u << 20)
 #define RESULT_ROWS 512
 #define FAULT_ROWS 32
+#define PROC_BYTES (64u << 10) /* of a file in /proc, as far as it is read */
 
 struct nvs_live_page *nvs_live_own;
 
@@ -47,6 +48,10 @@ static const struct page_layout {
 	{NVS_LIVE_CHANNELS, NVS_LIVE_CHANNEL_ROWS, sizeof(struct nvs_live_channel),
 	 NVS_LIVE_CHANNEL_ROWS},
 	{NVS_LIVE_FAULTS, FAULT_ROWS, sizeof(struct nvs_live_fault), FAULT_ROWS},
+	{NVS_LIVE_GPU_TIMES, NVS_LIVE_KERNEL_ROWS, sizeof(struct nvs_live_gpu_time),
+	 NVS_LIVE_KERNEL_ROWS},
+	{NVS_LIVE_GPU_WORK, NVS_LIVE_GPU_ROWS *NVS_LIVE_ENGINES, sizeof(struct nvs_live_gpu_time),
+	 NVS_LIVE_GPU_ROWS *NVS_LIVE_ENGINES},
 	{NVS_LIVE_STRINGS, STRING_BYTES, 1, 1u << 20},
 	{NVS_LIVE_ALLOCS, NVS_LIVE_ALLOC_ROWS, sizeof(struct nvs_live_alloc), 4096},
 	{NVS_LIVE_SLOTS, NVS_LIVE_SLOT_ROWS, SLOT_BYTES, 0},
@@ -103,6 +108,17 @@ static int create_file(struct nvs_outfile *file, uint64_t namespace, char *folde
 
 /* ---- the file's contents ---- */
 
+/* GPU times are in the page only where no trace has them all. */
+static bool has_gpu_times(void)
+{
+	return nvs_options()->untraced && nvs_options()->values.timing;
+}
+
+static bool is_laid_out(enum nvs_live_table_number which)
+{
+	return (which != NVS_LIVE_GPU_TIMES && which != NVS_LIVE_GPU_WORK) || has_gpu_times();
+}
+
 static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 {
 	uint64_t at = HEAD_BYTES;
@@ -112,6 +128,8 @@ static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 		const struct page_layout *l = &layout[i];
 		struct nvs_live_table *t = &head->tables[l->which];
 
+		if (!is_laid_out(l->which))
+			continue;
 		/* A table that grows starts on its own page. If it has no row at first, rows are
 		 * mapped one by one, so each has its own pages. */
 		if (l->ready < l->rows)
@@ -217,6 +235,23 @@ static void fill_rank(struct nvs_live *head, const struct nvs_rank *r)
 	set_text(head->job, sizeof(head->job), r->job);
 }
 
+static void set_workload(struct nvs_live_page *p)
+{
+	struct nvs_workload w = nvs_options()->workload;
+	char *text = nvs_alloc(PROC_BYTES);
+
+	if (text) {
+		nvs_sys_read_file("/proc/self/cgroup", text, PROC_BYTES);
+		nvs_workload_parse_cgroup(&w, text);
+		nvs_sys_read_file("/proc/self/mountinfo", text, PROC_BYTES);
+		nvs_workload_parse_mounts(&w, text);
+		nvs_free(text, PROC_BYTES);
+	}
+	for (int i = 0; i < NVS_LIVE_WORKLOADS; i++)
+		if (*w.text[i])
+			p->head->workload[i] = nvs_live_string_new(p, w.text[i], strlen(w.text[i]));
+}
+
 /* Sets the clock's rate as measured since load; it becomes more precise with time. */
 static void set_clock(struct nvs_live_page *p)
 {
@@ -261,7 +296,7 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 	head->state = NVS_LIVE_RUNNING;
 	head->flags = (o->values.api ? NVS_LIVE_API : 0) |
 		      (o->values.api && o->values.backtrace ? NVS_LIVE_SITES : 0) |
-		      (o->untraced ? NVS_LIVE_RECORDS : 0);
+		      (has_gpu_times() ? NVS_LIVE_TIMED : 0) | (o->untraced ? NVS_LIVE_RECORDS : 0);
 	head->slot_apis = sizeof(struct nvs_live_slot);
 	head->slot_api_bytes = sizeof(struct nvs_live_api_count);
 	head->slot_kernels = head->slot_apis +
@@ -273,12 +308,15 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 	fill_rank(head, &o->rank);
 	p->strings = 1; /* 0 means no string */
 	nvs_sys_readlink("/proc/self/exe", exe, sizeof(exe));
+	set_workload(p);
 	head->exe = *exe ? nvs_live_string_new(p, exe, strlen(exe)) : 0;
 	for (size_t i = 0; i < NLAYOUT; i++)
 		if (layout[i].which == NVS_LIVE_APIS || layout[i].which == NVS_LIVE_RESULTS ||
 		    layout[i].which == NVS_LIVE_KERNELS || layout[i].which == NVS_LIVE_SITE_ROWS)
 			head->tables[layout[i].which].used = 1; /* row 0: other */
 	head->tables[NVS_LIVE_MEMORY].used = head->tables[NVS_LIVE_MEMORY].rows;
+	head->tables[NVS_LIVE_GPU_TIMES].used = head->tables[NVS_LIVE_GPU_TIMES].rows;
+	head->tables[NVS_LIVE_GPU_WORK].used = head->tables[NVS_LIVE_GPU_WORK].rows;
 	p->first_ns = o->loaded_ns;
 	p->first_ticks = o->loaded_ticks;
 	set_clock(p);
@@ -302,7 +340,9 @@ static int map_file(struct nvs_live_page *p)
 	p->head->bytes = bytes;
 	memcpy(p->head->tables, head.tables, sizeof(head.tables));
 	for (size_t i = 0; i < NLAYOUT && !err; i++)
-		if (layout[i].ready == layout[i].rows)
+		if (!is_laid_out(layout[i].which))
+			continue;
+		else if (layout[i].ready == layout[i].rows)
 			p->ready[layout[i].which] = layout[i].rows;
 		else if (layout[i].ready)
 			err = make_rows(p, p->file.fd, layout[i].which, layout[i].ready);

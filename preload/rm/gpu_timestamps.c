@@ -59,6 +59,8 @@ static bool is_copy_engine(uint32_t engine)
 
 #define PACE_NS 1000000 /* a drawn submission and the one before it cost some 0.2 % of this */
 
+struct nvs_timing_sink *(*nvs_timing_sink_new)(uint32_t gpu, bool copies);
+
 static void begin_sampling(struct nvs_gpfifo_timing *t)
 {
 	uint32_t every = nvs_options()->values.sample;
@@ -87,11 +89,15 @@ void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 			       (const volatile uint64_t *)sh->pieces[0].program, c->slot->claim);
 	if (nvs_options()->values.sample)
 		begin_sampling(t);
+	if (nvs_timing_sink_new)
+		t->sink = nvs_timing_sink_new(c->object->gpu, t->finite);
 	sh->timing = t;
 }
 
 void nvs_bracket_times_free(struct nvs_shadow *sh)
 {
+	if (sh->timing && sh->timing->sink)
+		sh->timing->sink->free(sh->timing->sink);
 	if (sh->timing)
 		nvs_free(sh->timing, nvs_gpfifo_timing_size(sh->timing->entries));
 	sh->timing = NULL;

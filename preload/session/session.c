@@ -13,6 +13,7 @@
 #include "preload/base/ownthread.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
+#include "preload/live/gpu_times.h"
 #include "preload/live/live.h"
 #include "preload/modules/modules.h"
 #include "preload/session/poll_thread.h"
@@ -147,6 +148,7 @@ static int start_trap(struct nvs_recorder *session)
 			 : v->headers		 ? NVS_LEVEL_HEADERS
 						 : NVS_LEVEL_FULL,
 		.skip_calls = nvs_options()->untraced,
+		.timed = nvs_options()->untraced && v->timing,
 		.patch = v->patch && !v->step && !traced,
 		.shadow = v->shadow,
 		.paused = nvs_switch_is_used(),
@@ -297,6 +299,8 @@ static void start_session(struct nvs_recorder *session)
 	nvs_lock(&saved);
 	strcpy(session->driver, nvs_rm_driver_version());
 	nvs_unlock(&saved);
+	if (nvs_options()->untraced && nvs_options()->values.timing)
+		nvs_timing_sink_new = nvs_live_gpu_sink_new;
 	session->error = begin_session(session);
 	if (session->error) {
 		atomic_store(&session->state, NVS_SESSION_FAILED);

@@ -254,6 +254,7 @@ void nvs_timing_start(void)
 	__atomic_store_n(nvs_slot(NVS_SLOT_TIMING), all, __ATOMIC_RELEASE);
 	nvs_api_context_seen = add_context;
 	nvs_api_context_ends = remove_contexts;
+	nvs_api_keys = nvs_options()->untraced;
 	nvs_own_thread_start("nvsnoop-gpu", 0, run_timing, all);
 }
 

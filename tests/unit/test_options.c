@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* NVSNOOP_OPTIONS: what is accepted and what is rejected; an invalid string changes nothing. */
 /* LINK: preload/base/option_table.o preload/cli/units.o preload/base/settings.o */
-/* LINK: preload/base/rank.o */
+/* LINK: preload/base/rank.o preload/base/workload.o */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -16,6 +16,7 @@ struct nvs_open_call {
 	uintptr_t sp; /* of its frame: calls below the thread's stack pointer have been left */
 	uint64_t number, begin;
 	uint64_t token; /* for the live page: the allocation that is about to be freed */
+	uint64_t key; /* of the kernel that it launches; 0: none, or nobody asks for keys */
 	uint32_t api, row; /* row: in the live page */
 	uint16_t told; /* its CALL_BEGIN is in the trace */
 	uint16_t recording; /* recording was on when it began */

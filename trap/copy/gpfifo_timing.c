@@ -8,6 +8,7 @@
 #include "trap/copy/slots.h"
 #include <errno.h>
 #include <linux/futex.h>
+#include "trap/buffer/calls.h"
 #include "trap/copy/batch.h"
 #include "trap/low/point.h"
 #include "trap/low/sys.h"
@@ -27,8 +28,8 @@
 /* In ends[] */
 #define MAY_BE_TIMED (1ull << 63)
 #define EVERY_SHIFT 42 /* 21 bits */
-#define SEQUENCE_BITS ((1ull << EVERY_SHIFT) - 1)
-#define MAX_EVERY 1000000u
+#define SKIPPED (1ull << 41) /* it has no record */
+#define SEQUENCE_BITS (SKIPPED - 1)
 
 _Atomic uint32_t nvs_gpfifo_pending;
 
@@ -49,55 +50,12 @@ void nvs_gpfifo_timing_init(struct nvs_gpfifo_timing *t, uint32_t kind, bool fin
 	t->from = (uint32_t)(claim & NVS_PUT_MASK);
 	t->ends = (uint64_t *)(void *)(t + 1);
 	t->launches = t->ends + entries;
-	t->of_real = (uint32_t *)(void *)(t->launches + entries);
+	t->keys = t->launches + entries;
+	t->of_real = (uint32_t *)(void *)(t->keys + entries);
 	/* The end of a kernel is measured where it may come late. */
 	t->walk.follows_launches = kind == NVS_TIMING_WORK && !finite;
 	/* Submissions from before the channel was first seen may have ended anywhere. */
 	t->walk.lost = claim >> NVS_PUT_BITS != 0;
-}
-
-void nvs_gpfifo_timing_sample(struct nvs_gpfifo_timing *t, uint32_t every, uint32_t pace,
-			      uint64_t seed)
-{
-	t->sample = (struct nvs_timing_sample){
-		.on = true,
-		.every = every,
-		.pace = pace,
-		.gap = pace,
-		/* The bits of neighbouring channels' numbers and of the seed's are spread. */
-		.random = ((seed ^ (t->channel + 1ull)) * 0x9e3779b97f4a7c15ull) | 1,
-	};
-}
-
-/* Updates the gap by a submission at NOW: the mean of the last ones, but a long one counts at once.
- */
-static void note_gap(struct nvs_timing_sample *s, uint64_t now)
-{
-	uint64_t gap = now > s->last ? now - s->last : 0;
-
-	s->last = now;
-	s->gap = gap >= s->pace ? s->pace : s->gap - s->gap / 8 + (uint32_t)gap / 8;
-	if (s->gap < s->pace / MAX_EVERY + 1)
-		s->gap = s->pace / MAX_EVERY + 1;
-}
-
-/* Draws for the submission after the one at NOW, with the chance gap / pace, or 1 / every. Returns
- * what the present one stands for. */
-static uint32_t draw_next(struct nvs_timing_sample *s, uint64_t now)
-{
-	uint32_t mine = s->drawn, pace = s->every ? s->every : s->pace, gap = 1;
-
-	if (!s->every) {
-		note_gap(s, now);
-		gap = s->gap;
-	}
-	s->random ^= s->random << 13;
-	s->random ^= s->random >> 7;
-	s->random ^= s->random << 17;
-	s->drawn = 0;
-	if ((s->random >> 32) * pace >> 32 < gap)
-		s->drawn = (pace + gap / 2) / gap;
-	return mine;
 }
 
 /* ---- the lock ---- */
@@ -287,12 +245,12 @@ static uint32_t kind_of(const struct nvs_gpfifo_timing *t, enum nvs_timing_end e
 				      : NVS_TIMING_REACHED;
 }
 
-/* Writes one submission of N entries; END is its element of ends[], LAUNCH that of launches[].
- * Returns false if there is no space now. */
-static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t launch,
-		      struct nvs_buffer *buffer)
+/* Writes one submission of N entries, the last one at END_AT. Returns false if there is no space
+ * now. */
+static bool write_one(struct writing *w, uint32_t n, uint32_t end_at, struct nvs_buffer *buffer)
 {
 	struct nvs_gpfifo_timing *t = w->t;
+	uint64_t end = t->ends[end_at], launch = t->launches[end_at];
 	bool timed = (end & MAY_BE_TIMED) && atomic_load(&t->mode) == NVS_TIMING_ON;
 	enum nvs_untimed_reason why = NVS_UNTIMED_ENDING;
 	uint64_t sequence = (end & SEQUENCE_BITS) - 1;
@@ -320,6 +278,8 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t laun
 		nvs_timing_write_slot(t, use, sequence, kind_of(t, how), how);
 		if (t->sample.on)
 			use->every = (end & ~MAY_BE_TIMED) >> EVERY_SHIFT ?: NVS_NOT_DRAWN;
+		use->skipped = end & SKIPPED;
+		use->key = how == NVS_END_GRID ? t->keys[end_at] : 0;
 		if (how == NVS_END_GRID && !nvs_timing_set_grid_release(t, use, launch)) {
 			use->kind = NVS_TIMING_DISPATCH;
 			use->stamps = 1;
@@ -347,7 +307,7 @@ static bool forward_entries(struct nvs_shadow *sh, uint32_t to, struct nvs_buffe
 
 		end_at = w.from + n - 1;
 		end_at = end_at < t->entries ? end_at : end_at - t->entries;
-		if (!write_one(&w, n, end, t->launches[end_at], buffer))
+		if (!write_one(&w, n, end_at, buffer))
 			break;
 		t->ends[end_at] = 0;
 	}
@@ -378,18 +338,28 @@ static uint32_t find_obstacle(const struct nvs_stream_state *walk)
 			      : 0;
 }
 
+/* Returns the key of the innermost open call that has one. */
+static uint64_t key_of_call(void)
+{
+	uint32_t depth = nvs_calls.depth < NVS_MAX_CALLS ? nvs_calls.depth : NVS_MAX_CALLS;
+
+	while (depth && !nvs_calls.open[depth - 1].key)
+		depth--;
+	return depth ? nvs_calls.open[depth - 1].key : 0;
+}
+
 /* Advances the stream to TO, which is the end of N batches; 0: of B's entries and nothing else. */
 static void advance_stream(struct nvs_batch *b, struct nvs_gpfifo_timing *t, uint32_t from,
 			   uint32_t to, uint64_t n)
 {
 	uint32_t why = find_obstacle(&t->walk), last = from, every = 0;
-	bool plain = atomic_load(&t->mode) == NVS_TIMING_PLAIN, drawn = true;
+	bool plain = atomic_load(&t->mode) == NVS_TIMING_PLAIN, drawn = true, unwanted;
 	const uint32_t *copy = NULL;
 
 	if (t->sample.on) {
-		every = draw_next(&t->sample, b->event->time);
+		every = nvs_sample_draw(&t->sample, b->event->time);
 		drawn = every || t->sample.drawn;
-		t->walk.follows_launches = drawn && !t->finite;
+		t->walk.follows_launches = drawn && (!t->finite || t->sink);
 	}
 	if (t->walk.follows_launches)
 		t->walk.launch = (struct nvs_stream_launch){0};
@@ -411,13 +381,19 @@ static void advance_stream(struct nvs_batch *b, struct nvs_gpfifo_timing *t, uin
 		why = NVS_UNTIMED_TOGETHER;
 	if (plain)
 		why = t->payload ? NVS_UNTIMED_ENDING : NVS_UNTIMED_EARLY;
+	/* What waits within itself has an unknown begin. */
+	if (t->sink && t->walk.follows_launches && nvs_stream_waits(&t->walk.launch))
+		every = 0;
 	/* A submission without a record has no time, and no reason for that is counted. */
-	if (why || b->skipped)
+	unwanted = b->skipped && !t->sink;
+	if (why || unwanted)
 		t->untimed[b->skipped ? 0 : why] += n ? n : 1;
 	if (plain)
 		return;
 	t->ends[last] = (b->sequence + 1) | (uint64_t)every << EVERY_SHIFT |
-			(why || b->skipped ? 0 : MAY_BE_TIMED);
+			(b->skipped ? SKIPPED : 0) | (why || unwanted ? 0 : MAY_BE_TIMED);
+	if (t->sink)
+		t->keys[last] = every ? key_of_call() : 0;
 	if (!why && t->walk.follows_launches)
 		t->launches[last] = nvs_timing_launch_of(&t->walk.launch);
 }

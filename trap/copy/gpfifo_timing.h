@@ -74,7 +74,20 @@ enum nvs_timing_mode {
 	NVS_TIMING_STOPPED, /* no more entries of ours are added, but indices still differ */
 };
 
+/*
+ * Takes the times of a channel as they are read, also of submissions that have no record. KEY: of
+ * the open call that launched (trap/buffer/calls.h); 0: none, or the submission has more than one
+ * grid. DRAWN: it was drawn, and waited for nothing but the channel's earlier work. Called under
+ * preload's lock.
+ */
+struct nvs_timing_sink {
+	void (*take)(struct nvs_timing_sink *sink, const struct nvs_rec_gpu_time *time,
+		     uint64_t key, bool drawn);
+	void (*free)(struct nvs_timing_sink *sink); /* with the channel's timing */
+};
+
 struct nvs_gpfifo_timing {
+	struct nvs_timing_sink *sink; /* NULL: times are only recorded */
 	_Atomic uint32_t lock; /* tid of the thread at the real GPFIFO, 0: none */
 	_Atomic uint32_t mode; /* enum nvs_timing_mode; changed under the lock */
 	_Atomic uint64_t ready; /* claim up to which the lock's holder may forward everything */
@@ -109,7 +122,8 @@ struct nvs_gpfifo_timing {
 	struct nvs_timing_use {
 		_Atomic uint32_t state;
 		uint32_t payload, kind, stamps;
-		uint64_t sequence, every;
+		uint64_t sequence, every, key;
+		bool skipped; /* the submission has no record */
 	} uses[NVS_TIMING_SLOTS];
 	/* Arrays of ENTRIES elements, after this structure. */
 	uint32_t *of_real;
@@ -122,12 +136,13 @@ struct nvs_gpfifo_timing {
 	 * segments are as the program left them.
 	 */
 	uint64_t *launches;
+	uint64_t *keys; /* at the same index, for the sink */
 };
 
 static inline size_t nvs_gpfifo_timing_size(uint32_t entries)
 {
 	return sizeof(struct nvs_gpfifo_timing) +
-	       entries * (2 * sizeof(uint64_t) + sizeof(uint32_t));
+	       entries * (3 * sizeof(uint64_t) + sizeof(uint32_t));
 }
 
 /* Initialises zeroed memory of nvs_gpfifo_timing_size() bytes. FINITE: the channel is of a copy

@@ -53,6 +53,9 @@ struct nvs_timing_use *nvs_timing_claim_slot(struct nvs_gpfifo_timing *t, struct
 	struct nvs_rec_gpu_time rec;
 
 	t->next++;
+	/* The sink's times are read by preload. */
+	if (t->sink && state != SLOT_FREE)
+		return NULL;
 	/* The GPU wrote this slot long ago: prefetch it for the next submission. */
 	__builtin_prefetch(&t->slots[t->next % NVS_TIMING_SLOTS].stamp);
 	__builtin_prefetch(&t->slots[t->next % NVS_TIMING_SLOTS].words, 1);
@@ -95,8 +98,23 @@ void nvs_timing_write_slot(struct nvs_gpfifo_timing *t, struct nvs_timing_use *u
 	use->kind = kind;
 	use->stamps = end == NVS_END_UNKNOWN ? 1 : 2;
 	use->sequence = sequence;
-	use->every = 0;
+	use->every = use->key = 0;
+	use->skipped = false;
 	atomic_store(&use->state, SLOT_USED);
+}
+
+/* Returns false if the record has no space now. */
+static bool deliver_time(struct nvs_gpfifo_timing *t, const struct nvs_timing_use *use,
+			 struct nvs_rec_gpu_time *rec)
+{
+	bool skipped = t->sink && (use->kind == NVS_TIMING_EMPTY ? nvs_level() == NVS_LEVEL_NONE
+								 : use->skipped);
+
+	if (!skipped && !atomic_load(&nvs_writer_signal.ended) && nvs_record_write(&rec->rec))
+		return false;
+	if (t->sink)
+		t->sink->take(t->sink, rec, use->key, use->every && use->every != NVS_NOT_DRAWN);
+	return true;
 }
 
 uint32_t nvs_gpu_times_collect(struct nvs_gpfifo_timing *t)
@@ -113,8 +131,7 @@ uint32_t nvs_gpu_times_collect(struct nvs_gpfifo_timing *t)
 		left++;
 		if (!atomic_compare_exchange_strong(&use->state, &state, SLOT_READING))
 			continue;
-		if (!is_there(t, use, &rec) ||
-		    (!atomic_load(&nvs_writer_signal.ended) && nvs_record_write(&rec.rec))) {
+		if (!is_there(t, use, &rec) || !deliver_time(t, use, &rec)) {
 			atomic_store(&use->state, SLOT_USED);
 			continue;
 		}

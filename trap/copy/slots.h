@@ -15,6 +15,10 @@ enum nvs_timing_end {
 	NVS_END_NOTHING, /* an empty bracket: measured like its begin */
 };
 
+/* sampling.c: draws for the submission after the one at NOW, in ticks. Returns what the present one
+ * stands for; 0: it is not drawn. */
+uint32_t nvs_sample_draw(struct nvs_timing_sample *sample, uint64_t now);
+
 /* Returns the next slot, after its previous times have been written to the trace. Returns NULL if
  * they are not there yet. */
 struct nvs_timing_use *nvs_timing_claim_slot(struct nvs_gpfifo_timing *t,

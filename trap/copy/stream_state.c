@@ -9,6 +9,12 @@
 #define OPCODE_EXTENDED_BASE 4u
 #define SEM_ADDR_LO 0x5cu
 #define SEM_EXECUTE 0x6cu
+#define SEM_HEADER 0x20000017u /* sets SEM_ADDR_LO and what follows, on subchannel 0 */
+#define SEM_OPERATION 7u /* a field of SEM_EXECUTE; all but these two acquire */
+#define SEM_RELEASE 1u
+#define SEM_REDUCTION 6u
+#define SEMAPHORE_BYTES 16u
+#define QMD_RELEASE 20u /* of a descriptor: the address of its first release */
 /* Headers as drivers write them, on the compute class's subchannel. */
 #define OFFSET_OUT 0x20022062u
 #define LINE 0x20022060u /* LINE_LENGTH_IN, LINE_COUNT */
@@ -93,8 +99,36 @@ static bool sets_off(uint32_t header)
 		(method >= INLINE_QMD_FIRST && method <= INLINE_QMD_LAST));
 }
 
+/* Handles a header that may set and execute the host's semaphore. */
+static void track_acquire(struct nvs_stream_launch *l, uint32_t header, const struct data *d)
+{
+	uint32_t at = (SEM_EXECUTE - SEM_ADDR_LO) / 4, what;
+
+	if ((header & ~(0x1fffu << 16)) != SEM_HEADER || (header >> 16 & 0x1fff) <= at)
+		return;
+	what = read_word(d, at) & SEM_OPERATION;
+	if (what == SEM_RELEASE || what == SEM_REDUCTION)
+		return;
+	if (l->nacquired < NVS_WALK_ACQUIRES)
+		l->acquired[l->nacquired] = (uint64_t)read_word(d, 1) << 32 | read_word(d, 0);
+	l->nacquired++;
+}
+
+bool nvs_stream_waits(const struct nvs_stream_launch *l)
+{
+	struct data qmd = {l->grid, QMD_WORDS};
+	uint64_t own = (uint64_t)(read_word(&qmd, QMD_RELEASE + 1) & 0x1ffff) << 32 |
+		       read_word(&qmd, QMD_RELEASE);
+
+	for (uint32_t i = 0; i < l->nacquired; i++)
+		if (i >= NVS_WALK_ACQUIRES || !own || l->acquired[i] - own >= SEMAPHORE_BYTES)
+			return true;
+	return false;
+}
+
 static void track_launch(struct nvs_stream_launch *l, uint32_t header, const struct data *d)
 {
+	track_acquire(l, header, d);
 	switch (header) {
 	case OFFSET_OUT:
 		l->to = (uint64_t)read_word(d, 0) << 32 | read_word(d, 1);

@@ -14,6 +14,8 @@ struct nvs_batch;
 #define NVS_WALK_QMD_VERSION 0x40u /* the known version, 04_00: major, minor */
 #define NVS_WALK_DESCRIPTORS 2u /* descriptors of a launch: one that orders it, and its own */
 
+#define NVS_WALK_ACQUIRES 2u
+
 /* What a submission launches. */
 struct nvs_stream_launch {
 	struct nvs_stream_descriptor {
@@ -24,6 +26,9 @@ struct nvs_stream_launch {
 	uint64_t scheduled; /* the descriptor that the next trigger starts */
 	bool descriptor; /* the upload is of a descriptor */
 	bool reports; /* the compute engine releases a semaphore */
+	/* Semaphores that the host acquires, as far as there is room. */
+	uint64_t acquired[NVS_WALK_ACQUIRES];
+	uint32_t nacquired;
 	bool unknown; /* it triggers something that is not uploaded here, or more than one grid */
 	const uint32_t *grid; /* the descriptor of its only grid; NULL: there is none */
 };
@@ -47,6 +52,11 @@ struct nvs_stream_state {
 	struct nvs_stream_launch launch; /* of the submission in progress */
 };
 
+/*
+ * True if a submission waits for something other than its channel's earlier work. The driver orders
+ * launches of one channel by semaphores that their descriptors release.
+ */
+bool nvs_stream_waits(const struct nvs_stream_launch *launch);
 /* Advances the stream by ENTRY of the batch's channel. */
 void nvs_stream_advance(struct nvs_batch *b, struct nvs_stream_state *walk, uint64_t entry);
 /* The same for an entry whose segment is at COPY. Does not follow launches. */

@@ -63,7 +63,7 @@ OWN_TEXT static void ring_doorbell(struct fast *f)
 			return;
 	}
 	NVS_POINT(FAST);
-	event.time = told ? nvs_clock_now() : 0;
+	event.time = told || nvs_process->options.timed ? nvs_clock_now() : 0;
 	nvs_capture_doorbell(f->buffer, view, &event);
 	NVS_POINT(STORE);
 	*(volatile uint32_t *)(db->alias + DOORBELL_OFFSET) = f->value;

@@ -181,7 +181,7 @@ static int begin_timing(struct nvs_source *s, struct nvs_pass *reading)
 	struct nvs_pass_reader reader = {.record = nvs_bracket_times_record};
 
 	/* Commands are decoded for it only if there may be brackets. */
-	if (!options || strstr(options, "timing=work"))
+	if (!options || strstr(options, "timing=work") || strstr(options, "timing=sample"))
 		reader.op = nvs_bracket_times_op;
 	reader.arg = s->timing = nvs_bracket_times_new();
 	return s->timing ? nvs_pass_add(reading, &reader) : -ENOMEM;

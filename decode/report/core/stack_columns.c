@@ -12,10 +12,10 @@ int nvs_run_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *each,
 
 	t->how |= run->n > 1 ? NVS_STACKS_PROCESS : 0;
 	nvs_stacks_begin(t, s, each, reader);
-	/* Sums of a sample would be a part of the time. */
+	/* Sums of a sample would be a part of the time: only kernels are estimated. */
 	if (run->report->needs & NVS_NEED_TIMED && run->second && nvs_trace_is_timed(s) &&
-	    !nvs_trace_is_sampled(s))
-		nvs_stacks_begin_timed(reader);
+	    (t->how & NVS_STACKS_KERNELS || !nvs_trace_is_sampled(s)))
+		nvs_stacks_begin_timed(each, reader);
 	return 0;
 }
 

@@ -160,6 +160,7 @@ struct nvs_api_slot {
 };
 extern struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
 
+extern bool nvs_api_keys; /* open calls have the key of the kernel that they launch */
 extern _Atomic uint32_t nvs_api_live; /* 1: calls go to the trace; 0: to the early store */
 
 static inline uint32_t nvs_api_number(const struct nvs_api *api)

@@ -18,6 +18,7 @@
 
 struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
 _Atomic uint32_t nvs_api_live;
+bool nvs_api_keys;
 
 struct entered {
 	void *original;
@@ -431,6 +432,16 @@ static uint32_t get_row(const struct nvs_api *api, const struct nvs_buffer *buff
 	return nvs_live_api_row(nvs_live_own, nvs_api_number(api), api->name, api->group);
 }
 
+/* Identifies the kernel that a call launches; 0: it launches none. */
+static uint64_t key_of(const struct nvs_api *api, const struct nvs_api_frame *frame)
+{
+	uint64_t function = api->launched >= 0
+				    ? nvs_api_argument(frame, api->keep[api->launched].place)
+				    : 0;
+
+	return function ? nvs_api_known_key(function) : 0;
+}
+
 struct entered nvs_api_enter(struct nvs_api_frame *frame)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
@@ -454,6 +465,8 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		open->row = get_row(slot->api, shared);
 		open->told = 0;
 		open->token = 0;
+		if (__builtin_expect(nvs_api_keys, 0))
+			open->key = key_of(slot->api, frame);
 		open->recording = is_live() && nvs_is_recording();
 		atomic_signal_fence(memory_order_seq_cst);
 		frame->depth = ++c->depth;

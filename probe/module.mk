@@ -20,7 +20,7 @@ $(BUILD)/submit/%.o: submit/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(PROBE_CFLAGS) -c -o $@ $<
 
 # The microbenchmarks for their tests, and what they need of the probe: all but a driver's channels.
-BENCH_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard probe/bench/*/*.c) $(addprefix probe/lib/,fatal.c table.c svg.c fit.c driver.c peer.c memory.c))
+BENCH_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard probe/bench/*/*.c) $(addprefix probe/lib/,fatal.c table.c svg.c fit.c driver.c nvml.c peer.c memory.c))
 $(BUILD)/libbench.a: $(BENCH_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens the GPU to measure and reads its properties. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "probe/bench/frame/internal.h"
 #include "probe/lib/driver.h"
+#include "probe/lib/nvml.h"
 
 enum { /* CU_DEVICE_ATTRIBUTE_* */
        CLOCK_RATE = 13,
@@ -23,6 +26,29 @@ static uint64_t read_attribute(int device, int which)
 	int v = 0;
 
 	return cu.cuDeviceGetAttribute(&v, which, device) || v < 0 ? 0 : (uint64_t)v;
+}
+
+/* Reads the model of the host's processor, without what would end a cell: "Intel(R) Xeon(R)
+ * Platinum 8480C, 16 CPUs". */
+static void read_cpu(char *cpu, size_t room)
+{
+	FILE *f = fopen("/proc/cpuinfo", "r");
+	char line[256], model[64] = "";
+
+	while (f && !*model && fgets(line, sizeof(line), f)) {
+		char *colon = strchr(line, ':');
+
+		/* x86, then Arm. */
+		if (colon && (!strncmp(line, "model name", 10) || !strncmp(line, "CPU part", 8)))
+			sscanf(colon + 1, " %63[^\n]", model);
+	}
+	if (f)
+		fclose(f);
+	for (char *c = model; *c; c++)
+		if (!isprint((unsigned char)*c) || *c == '|' || *c == '"')
+			*c = ' ';
+	if (*model)
+		snprintf(cpu, room, "%s, %ld CPUs", model, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
@@ -46,6 +72,8 @@ void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
 	};
 	snprintf(gpu->name, sizeof(gpu->name), "%s", s->gpu);
 	snprintf(gpu->driver, sizeof(gpu->driver), "%s", s->driver);
+	snprintf(gpu->nvsnoop, sizeof(gpu->nvsnoop), "%s", NVS_VERSION);
+	read_cpu(gpu->cpu, sizeof(gpu->cpu));
 	if (!cu.cuDriverGetVersion(&version) && version > 0)
 		gpu->driver_version = (uint64_t)version;
 	if (cu.cuDeviceTotalMem_v2 && !cu.cuDeviceTotalMem_v2(&bytes, s->device))
@@ -59,6 +87,22 @@ void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
 	}
 	if (gmtime_r(&now, &day))
 		strftime(gpu->date, sizeof(gpu->date), "%Y-%m-%d", &day);
+}
+
+void bench_gpu_read_state(struct bench_gpu *gpu)
+{
+	unsigned long long mask = 0;
+	struct probe_nvml nvml;
+
+	if (!probe_nvml_open(&nvml, NULL))
+		return;
+	gpu->power_limit_mw = probe_nvml_power_limit(&nvml);
+	gpu->ecc = probe_nvml_ecc(&nvml, &gpu->ecc_errors);
+	if (nvml.reasons && !nvml.reasons(nvml.device, &mask)) {
+		gpu->limit_readings++;
+		for (int i = 0; i < PROBE_CLOCK_LIMITS; i++)
+			gpu->limits |= mask & probe_clock_limits[i].bit;
+	}
 }
 
 void bench_run_open(struct bench_run *run, int device)

@@ -8,8 +8,10 @@
 enum { CLOCK_SM = 1, UNCORRECTED = 1, VOLATILE = 0 };
 
 const struct probe_clock_limit probe_clock_limits[PROBE_CLOCK_LIMITS] = {
-	{"power", 0x4},		{"hardware", 0x8},
-	{"temperature", 0x20},	{"temperature, hardware", 0x40},
+	{"power", 0x4},
+	{"hardware", 0x8},
+	{"temperature", 0x20},
+	{"temperature, hardware", 0x40},
 	{"power, hardware", 0x80},
 };
 

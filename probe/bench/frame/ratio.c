@@ -23,8 +23,7 @@ static const struct nvs_column columns[] = {
 static const struct bench_figure *same_figure(const struct bench_figures *f,
 					      const struct bench_figure *as)
 {
-	const struct bench_figure *found = bench_find_figure(f, as->bench, as->name,
-							     as->parameter);
+	const struct bench_figure *found = bench_find_figure(f, as->bench, as->name, as->parameter);
 
 	return found && !strcmp(found->unit, as->unit) ? found : NULL;
 }
@@ -78,8 +77,8 @@ static void print_text(const struct probe_table *table, const struct bench_figur
 	probe_table_print_text(table);
 	for (int i = 0; i < 2; i++)
 		if (alone[i])
-			probe_print_wrapped(bench_format("%u figures are only in %c.", alone[i],
-							 'A' + i));
+			probe_print_wrapped(
+				bench_format("%u figures are only in %c.", alone[i], 'A' + i));
 }
 
 static void print_json(const struct probe_table *table, const struct bench_figures *const f[2])

@@ -19,8 +19,8 @@ struct jumps {
 	double empty; /* cycles of that one */
 };
 
-/* The number after AT, so that all are visited once: a step coprime to N, which has only the factors
- * 2 and 3, near the golden ratio. */
+/* The number after AT, so that all are visited once: a step coprime to N, which has only the
+ * factors 2 and 3, near the golden ratio. */
 static uint32_t step_of(uint32_t n)
 {
 	uint32_t step = (uint32_t)(0.618 * n) | 1;
@@ -117,12 +117,11 @@ static bool measure_lines(struct bench_run *run, const char *body, struct jumps 
 						       .patch = patch_jumps,
 						       .arg = jumps});
 
-	return kernel &&
-	       bench_repeat(run, kernel, &(struct bench_launch){.block = 32}, 72, compute_cycles,
-			    jumps,
-			    bench_add_point(run, jumps->lines ? "jumps" : "none", "bytes",
-					    jumps->lines ? "cycles/jump" : "cycles",
-					    16.0 * LINE * jumps->lines));
+	return kernel && bench_repeat(run, kernel, &(struct bench_launch){.block = 32}, 72,
+				      compute_cycles, jumps,
+				      bench_add_point(run, jumps->lines ? "jumps" : "none", "bytes",
+						      jumps->lines ? "cycles/jump" : "cycles",
+						      16.0 * LINE * jumps->lines));
 }
 
 static void measure_samples(struct bench_run *run)

@@ -5,12 +5,12 @@
  * Sector: twice L2's size is read to evict 32 lines, then word 0 of each is loaded and another one
  * timed; the words that a miss fetched are fast. Line: addresses 32 to 512 bytes apart are read by
  * all SMs, and 4,096 of them chased. How many are kept halves with each doubling of the distance
- * until each address has a line of its own. Ways: the addresses that evict a line, found one by one.
- * Of a pool in mixed order the shortest beginning that evicts the line ends with an address of its
- * set; with that one kept, a shorter beginning is enough. When those found evict the line without
- * the pool, there are as many as ways. This needs no knowledge of how addresses select sets, but a
- * replacement near LRU; other samples than one number mean another policy. About 1,500 launches of
- * up to 2 ms: 5 s.
+ * until each address has a line of its own. Ways: the addresses that evict a line, found one by
+ * one. Of a pool in mixed order the shortest beginning that evicts the line ends with an address of
+ * its set; with that one kept, a shorter beginning is enough. When those found evict the line
+ * without the pool, there are as many as ways. This needs no knowledge of how addresses select
+ * sets, but a replacement near LRU; other samples than one number mean another policy. About 1,500
+ * launches of up to 2 ms: 5 s.
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -24,7 +24,8 @@ enum { LINE = 128, LINES = 32, THREADS = 1024, STEPS = 4096, MOST_WAYS = 64, TAR
 struct l2_lines {
 	struct bench_run *run;
 	struct bench_kernel *builder, *touch, *chase, *evict;
-	/* bytes: of the pool, a power of two, at least twice L2's size; all: for addresses far apart */
+	/* bytes: of the pool, a power of two, at least twice L2's size; all: for addresses far
+	 * apart */
 	uint64_t base, bytes, all;
 	uint64_t found; /* device memory: addresses */
 	double limit; /* cycles; slower loads missed */
@@ -72,9 +73,9 @@ static struct bench_kernel *word_kernel(struct bench_run *run)
 }
 
 /*
- * Loads the line at arg0; then, with all threads of a block, arg2 lines of the pool at arg1 in mixed
- * order, of which arg3 is the mask of line numbers, and the arg5 lines whose addresses are at arg4,
- * both twice; then times another load of the line. The line itself is left out of the pool.
+ * Loads the line at arg0; then, with all threads of a block, arg2 lines of the pool at arg1 in
+ * mixed order, of which arg3 is the mask of line numbers, and the arg5 lines whose addresses are at
+ * arg4, both twice; then times another load of the line. The line itself is left out of the pool.
  */
 static struct bench_kernel *evict_kernel(struct bench_run *run)
 {
@@ -93,7 +94,8 @@ static struct bench_kernel *evict_kernel(struct bench_run *run)
 		"kept:\ncvt.u64.u32 i, %b_tid;\nsetp.ge.u64 p, i, %b_arg5;\n@p bra over;\n"
 		"shl.b64 at, i, 3; add.u64 at, at, %b_arg4;\nld.global.u64 at, [at];\n"
 		"ld.global.cg.u32 v, [at];\nadd.u32 sum, sum, v;\n"
-		"over:\nbar.sync 0;\nadd.u64 turn, turn, 1;\nsetp.lt.u64 p, turn, 2;\n@p bra round;\n"
+		"over:\nbar.sync 0;\nadd.u64 turn, turn, 1;\nsetp.lt.u64 p, turn, 2;\n@p bra "
+		"round;\n"
 		"setp.eq.u32 p, sum, 0x7fedcba9;\n@p st.global.u32 [%b_data+16], sum;\n"
 		"bar.sync 0;\n@!one bra lost;\n"
 		"mov.u64 from, %clock64;\nld.global.cg.u32 v, [%b_arg0];\n"
@@ -130,10 +132,9 @@ static void measure_sector(struct l2_lines *l)
 		for (unsigned i = 0; i <= BENCH_REPEATS; i++) {
 			struct bench_launch launch = {
 				.grid = 1, .block = 1, .arg = {lines, LINES, APART, words[k]}};
-			const uint64_t *results =
-				touch_all(l, l->base, l->bytes / 32, 32)
-					? bench_launch(l->run, kernel, &launch, 8)
-					: NULL;
+			const uint64_t *results = touch_all(l, l->base, l->bytes / 32, 32)
+							  ? bench_launch(l->run, kernel, &launch, 8)
+							  : NULL;
 
 			if (!results)
 				return;
@@ -257,12 +258,14 @@ static void measure_ways(struct l2_lines *l)
 		any |= ways;
 		if (ways)
 			bench_add_sample(l->run,
-					 bench_add_point(l->run, "ways", "target", "lines", k), ways);
+					 bench_add_point(l->run, "ways", "target", "lines", k),
+					 ways);
 	}
 	if (!any)
-		bench_add_missing(bench_samples(l->run),
-				  "ways: %d lines that evict another were not found, or are not enough",
-				  MOST_WAYS);
+		bench_add_missing(
+			bench_samples(l->run),
+			"ways: %d lines that evict another were not found, or are not enough",
+			MOST_WAYS);
 }
 
 static void measure_samples(struct bench_run *run)
@@ -313,8 +316,7 @@ static double half_kept(const struct bench_series *series, double low, double hi
 {
 	double half = (low + high) / 2, x = NAN, y = NAN;
 
-	BENCH_EACH(p, series)
-	{
+	BENCH_EACH(p, series) {
 		double v = bench_median(p);
 
 		if (v >= half)
@@ -333,8 +335,7 @@ static double derive_line(const struct bench_samples *samples, struct bench_figu
 	for (unsigned k = 0; k < 5; k++) {
 		const char *name = bench_format("%u B apart", 32u << k);
 
-		BENCH_EACH(p, bench_find_series(samples, name))
-		{
+		BENCH_EACH(p, bench_find_series(samples, name)) {
 			low = fmin(low, bench_median(p));
 			high = fmax(high, bench_median(p));
 		}

@@ -80,6 +80,7 @@ static _Noreturn void measure_child(const struct probe_options *o, const struct 
 	struct bench_run run = {.dry = false};
 	struct bench_sample_set one = {.n = 0};
 	FILE *f = fdopen(fd, "w");
+	struct probe_nvml nvml;
 
 	if (!f)
 		probe_die("%s", strerror(errno));
@@ -87,7 +88,8 @@ static _Noreturn void measure_child(const struct probe_options *o, const struct 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	bench_run_open(&run, o->gpu);
 	bench_run_measure(&run, b, bench_sample_set_add(&one, b));
-	bench_gpu_read_state(&run.gpu);
+	if (probe_nvml_open(&nvml, NULL))
+		bench_gpu_take_state(&run.gpu, &nvml);
 	one.gpu = run.gpu;
 	bench_save_samples(f, &one);
 	/* Not exit(): a kernel that does not terminate would block the driver's exit handler. */

@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include "probe/bench/frame/internal.h"
 #include "probe/lib/driver.h"
-#include "probe/lib/nvml.h"
 
 enum { /* CU_DEVICE_ATTRIBUTE_* */
        CLOCK_RATE = 13,
@@ -87,22 +86,6 @@ void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
 	}
 	if (gmtime_r(&now, &day))
 		strftime(gpu->date, sizeof(gpu->date), "%Y-%m-%d", &day);
-}
-
-void bench_gpu_read_state(struct bench_gpu *gpu)
-{
-	unsigned long long mask = 0;
-	struct probe_nvml nvml;
-
-	if (!probe_nvml_open(&nvml, NULL))
-		return;
-	gpu->power_limit_mw = probe_nvml_power_limit(&nvml);
-	gpu->ecc = probe_nvml_ecc(&nvml, &gpu->ecc_errors);
-	if (nvml.reasons && !nvml.reasons(nvml.device, &mask)) {
-		gpu->limit_readings++;
-		for (int i = 0; i < PROBE_CLOCK_LIMITS; i++)
-			gpu->limits |= mask & probe_clock_limits[i].bit;
-	}
 }
 
 void bench_run_open(struct bench_run *run, int device)

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include "probe/bench/frame/bench.h"
+#include "probe/lib/nvml.h"
 #include "probe/probe.h"
 #include "probe/lib/table.h"
 
@@ -198,7 +199,10 @@ void bench_run_spin(struct bench_run *run);
 /* Opens the GPU and calls bench_run_begin(). Exits if there is none. */
 void bench_run_open(struct bench_run *run, int device);
 void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *session);
-/* Reads from NVML, where it is installed, what a benchmark may have changed. Needs a context. */
-void bench_gpu_read_state(struct bench_gpu *gpu);
+
+/* ---- state.c ---- */
+
+/* Reads power limit, ECC, and what limits the clock now, which is added to earlier readings. */
+void bench_gpu_take_state(struct bench_gpu *gpu, const struct probe_nvml *nvml);
 
 #endif

@@ -7,7 +7,6 @@
 #include "decode/cli/output.h"
 #include "decode/cli/table.h"
 #include "probe/bench/frame/internal.h"
-#include "probe/lib/nvml.h"
 #include "probe/lib/svg.h"
 
 /* The columns; text has the GPUs of published figures in addition. */
@@ -302,18 +301,6 @@ static void describe_machine(const struct bench_gpu *g, struct nvs_value cell[MA
 	};
 
 	memcpy(cell, known, sizeof(known));
-}
-
-const char *bench_clock_limits(const struct bench_gpu *g)
-{
-	const char *list = g->limit_readings ? "none" : "";
-
-	for (int i = 0; i < PROBE_CLOCK_LIMITS; i++)
-		if (g->limits & probe_clock_limits[i].bit)
-			list = bench_format("%s%s%s", strcmp(list, "none") ? list : "",
-					    strcmp(list, "none") ? "; " : "",
-					    probe_clock_limits[i].name);
-	return list;
 }
 
 void bench_json_machine(struct nvs_json *j, const struct bench_gpu *gpu)

@@ -53,6 +53,22 @@ static int set_sizes(const struct nvs_option *option, void *target, const char *
 	}
 }
 
+static int set_doorbells(const struct nvs_option *option, void *target, const char *text)
+{
+	struct probe_options *o = target;
+	uint64_t n;
+
+	for (;; text++) {
+		if (!nvs_read_number(&text, option->max, &n) || !n || (*text && *text != ','))
+			return NVS_OPTION_WRONG;
+		if (o->ndoorbells == PROBE_SIZES_MAX)
+			return nvs_usage_error("--doorbells: too many numbers");
+		o->doorbells[o->ndoorbells++] = (uint32_t)n;
+		if (!*text)
+			return 0;
+	}
+}
+
 static int set_nodes(const struct nvs_option *option, void *target, const char *text)
 {
 	struct probe_options *o = target;
@@ -66,6 +82,16 @@ static int set_nodes(const struct nvs_option *option, void *target, const char *
 	o->from = (uint32_t)from;
 	o->to = (uint32_t)to;
 	return *text || !from || from > to ? NVS_OPTION_WRONG : 0;
+}
+
+static int set_load(const struct nvs_option *option, void *target, const char *text)
+{
+	struct probe_options *o = target;
+
+	if (!*text || o->load[1])
+		return NVS_OPTION_WRONG;
+	o->load[o->load[0] != NULL] = text;
+	return 0;
 }
 
 static int set_channel(const struct nvs_option *option, void *target, const char *text)
@@ -84,6 +110,10 @@ static const struct nvs_option known[] = {
 	 ONLY("dma graph bench")},
 	{"sizes", "LIST", "bytes per transfer: 4,8K,1M ...; at most 128 sizes", NULL,
 	 "a list of 1 to 1G, as in 4,8K,1M", .set = set_sizes, .max = 1u << 30, ONLY("dma copies")},
+	{"doorbells", "LIST",
+	 "doorbell: 1 MiB of commands with each of these numbers of doorbells: 1,16,256 ...", NULL,
+	 "a list of 1 to 1024, as in 1,16,256", .set = set_doorbells, .max = PROBE_DOORBELLS_MAX,
+	 ONLY("doorbell")},
 	{"nodes", "A-B", "chains of A to B kernels, 1 to 2000", NULL,
 	 "A-B within 1 to 2000, for example 1-200", .set = set_nodes, .max = PROBE_NODES_MAX,
 	 ONLY("graph graph-launches")},
@@ -112,8 +142,12 @@ static const struct nvs_option known[] = {
 	{"list", .help = "bench: list the benchmarks", INTO(CONSTANT, list), .min = true,
 	 ONLY("bench")},
 	{"save", "FILE", "bench: also write the raw samples", INTO(TEXT, save), ONLY("bench")},
-	{"load", "FILE", "bench: evaluate saved samples, without a GPU", INTO(TEXT, load),
-	 ONLY("bench")},
+	{"load", "FILE",
+	 "bench: evaluate saved samples, without a GPU; given twice, print the ratios", NULL,
+	 "a file, and be given twice at most", .set = set_load, ONLY("bench")},
+	{"accel-sim", "FILE",
+	 "bench: also write latencies and sizes as parameters of that simulator",
+	 INTO(TEXT, accel_sim), ONLY("bench")},
 	{"card", .help = "bench: print the GPU's card, a page of Markdown", INTO(CONSTANT, card),
 	 .min = true, ONLY("bench")},
 	{"check", "FILE|FOLDER",
@@ -122,7 +156,8 @@ static const struct nvs_option known[] = {
 	 INTO(TEXT, check), ONLY("bench")},
 	{NULL},
 };
-_Static_assert(PROBE_SIZES_MAX == 128 && PROBE_NODES_MAX == 2000, "--help says so");
+_Static_assert(PROBE_SIZES_MAX == 128 && PROBE_NODES_MAX == 2000 && PROBE_DOORBELLS_MAX == 1024,
+	       "--help says so");
 
 /* Returns true if WORD is one of those in LIST, which are separated by spaces. */
 static bool has_word(const char *list, const char *word)
@@ -153,27 +188,31 @@ static bool has_any(const struct nvs_command_line *line, const char *options)
 }
 
 /* Rejects combinations of bench's options that exclude each other. */
-static int check_bench(const struct nvs_command_line *line)
+static int check_bench(const struct nvs_command_line *line, const struct probe_options *options)
 {
+	if (options->load[1] && has_any(line, "svg card check accel-sim"))
+		return nvs_usage_error("two --load print ratios and take only --format");
 	if (has_any(line, "format") + has_any(line, "card") + has_any(line, "check") > 1)
 		return nvs_usage_error("--format, --card and --check cannot be used together");
 	if (has_any(line, "load") && has_any(line, "save gpu"))
 		return nvs_usage_error("--load uses no GPU and takes neither --gpu nor --save");
-	if (has_any(line, "list") && has_any(line, "format svg save load card check dry-run gpu"))
+	if (has_any(line, "list") &&
+	    has_any(line, "format svg save load card check accel-sim dry-run gpu"))
 		return nvs_usage_error("--list takes only names");
-	if (has_any(line, "dry-run") && has_any(line, "format svg save load card check"))
+	if (has_any(line, "dry-run") && has_any(line, "format svg save load card check accel-sim"))
 		return nvs_usage_error("--dry-run measures nothing and takes only --gpu");
 	return -1;
 }
 
-static int check_options(const struct nvs_command_line *line, const struct study_name *study)
+static int check_options(const struct nvs_command_line *line, const struct probe_options *options,
+			 const struct study_name *study)
 {
 	int status = check_takes(line, study);
 
 	if (status >= 0)
 		return status;
 	if (study->run == probe_run_bench)
-		return check_bench(line);
+		return check_bench(line, options);
 	if (has_any(line, "dry-run") && has_any(line, "format"))
 		return nvs_usage_error("--dry-run writes raw dwords and takes no --format");
 	return -1;
@@ -221,7 +260,7 @@ int main(int argc, char **argv)
 		return nvs_usage_error("there is no study '%s'", argv[at]);
 	status = take_operands(&options, study, argc - at - 1, argv + at + 1);
 	if (status < 0)
-		status = check_options(&line, study);
+		status = check_options(&line, &options, study);
 	if (status >= 0)
 		return status;
 	if (!options.repeat)

@@ -20,7 +20,7 @@ $(BUILD)/submit/%.o: submit/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(PROBE_CFLAGS) -c -o $@ $<
 
 # The microbenchmarks for their tests, and what they need of the probe: all but a driver's channels.
-BENCH_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard probe/bench/*/*.c) $(addprefix probe/lib/,fatal.c table.c svg.c fit.c driver.c peer.c memory.c))
+BENCH_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard probe/bench/*/*.c) $(addprefix probe/lib/,fatal.c table.c svg.c fit.c driver.c nvml.c peer.c memory.c))
 $(BUILD)/libbench.a: $(BENCH_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -39,6 +39,12 @@ $(BUILD)/tests/cupti/libcupti.so.13: tests/probe/cupti.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -Wno-missing-prototypes -fPIC -shared -o $@ $<
 TEST_DEPS += $(BUILD)/tests/cupti/libcupti.so.13
+
+# What is read of a GPU where NVML would be.
+$(BUILD)/tests/nvml/libnvidia-ml.so.1: tests/probe/nvml.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -Wno-missing-prototypes -fPIC -shared -Wl,-soname,libnvidia-ml.so.1 -o $@ $<
+TEST_DEPS += $(BUILD)/tests/nvml/libnvidia-ml.so.1
 
 # Every benchmark's kernels through ptxas, where one is: build/tests/bench/kernels 75 80 89 90 100 [NAME...]
 $(BUILD)/tests/bench/kernels: tests/bench/kernels.c $(BUILD)/libbench.a $(BUILD)/libsass.a $(BUILD)/libcli.a \

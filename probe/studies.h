@@ -7,6 +7,7 @@
 
 #define PROBE_SIZES_MAX 128
 #define PROBE_NODES_MAX 2000
+#define PROBE_DOORBELLS_MAX 1024
 
 struct probe_options {
 	int gpu;
@@ -16,6 +17,7 @@ struct probe_options {
 	uint32_t iterations; /* transfers per submission; 0: as many as the clock's resolution needs
 			      */
 	uint32_t sizes[PROBE_SIZES_MAX], nsizes; /* 0: the study's default */
+	uint32_t doorbells[PROBE_SIZES_MAX], ndoorbells; /* doorbell: 0: the stages of one */
 	bool compare; /* dma: compare with times that profilers report */
 	const char *file; /* submit: the text; "-": standard input */
 	const char *src, *dst; /* submit: files for $src and of $dst; NULL: none */
@@ -26,7 +28,8 @@ struct probe_options {
 	bool unsafe; /* submit */
 	uint32_t from, to; /* nodes of a chain; to 0: the study's default */
 	bool list, card; /* bench */
-	const char *save, *load, *check; /* bench: files; NULL: none */
+	const char *save, *check, *accel_sim; /* bench: files; NULL: none */
+	const char *load[2]; /* bench: NULL: none; two are compared */
 	char **names; /* bench: names; none: all except the slow ones */
 	int nnames;
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The probe's session: opens the context, finds channels, submits, waits, and describes faults. */
 #include "probe/probe.h"
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "probe/lib/nvml.h"
 
 #define MAX_CHANNELS 256
 #define FIND_BYTES (1u << 20) /* large enough that the driver uses a copy engine */
@@ -174,19 +174,9 @@ void probe_close(struct probe_session *s)
 
 void probe_read_sm_clock(struct probe_session *s)
 {
-	static int (*init)(void), (*handle)(const char *, void **),
-		(*clock)(void *, int, unsigned *);
-	void *lib = init ? NULL : dlopen("libnvidia-ml.so.1", RTLD_NOW), *gpu;
+	struct probe_nvml nvml;
 
-	if (lib) {
-		init = (int (*)(void))dlsym(lib, "nvmlInit_v2");
-		handle = (int (*)(const char *, void **))dlsym(lib,
-							       "nvmlDeviceGetHandleByPciBusId_v2");
-		clock = (int (*)(void *, int, unsigned *))dlsym(lib, "nvmlDeviceGetClockInfo");
-	}
-	if (!init || !handle || !clock || init() || handle(s->bus, &gpu) ||
-	    clock(gpu, 1 /* NVML_CLOCK_SM */, &s->sm_mhz))
-		s->sm_mhz = 0;
+	s->sm_mhz = probe_nvml_open(&nvml, s->bus) ? probe_nvml_sm_mhz(&nvml) : 0;
 }
 
 /* ---- submitting ---- */

@@ -3,7 +3,7 @@
  * `nvsnoop-probe doorbell`: measures the stages between the doorbell store and completion. The
  * process can read the GPU's clock (TIME_0 of a doorbell page), so host times are mapped to GPU
  * time by reading one clock between two readings of the other; the uncertainty is half of the
- * interval.
+ * interval. With --doorbells the same words are submitted with one doorbell and with many.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,10 +12,12 @@
 
 #define PATIENCE_S 5
 #define REPEAT_MAX 1000
+#define SWEEP_DWORDS (1 << 18) /* 1 MiB */
 
 static const struct nvs_column columns[] = {
 	{"stage", "stage", .flags = NVS_COLUMN_LEFT},
 	{"pushbuffer", "push-\nbuffer", .flags = NVS_COLUMN_LEFT},
+	{"doorbells", "door-\nbells", .flags = NVS_COLUMN_IF_KNOWN},
 	{"dwords", "dwords"},
 	{"ns_median", "ns", .decimals = 1},
 	{"ns_min", "ns\nmin", .rank = 2, .decimals = 1},
@@ -30,6 +32,7 @@ struct doorbell_study {
 	const volatile uint32_t *clock;
 	struct probe_memory device_commands;
 	uint32_t repeat;
+	uint32_t doorbells; /* of the rows to add; 0: one, which is not shown */
 };
 
 static void add_row(struct doorbell_study *s, const char *stage, const char *where, double dwords,
@@ -39,8 +42,9 @@ static void add_row(struct doorbell_study *s, const char *stage, const char *whe
 
 	probe_table_add_row(&s->table,
 			    (struct nvs_value[NCOLUMNS]){
-				    PROBE_WORDS(stage), PROBE_WORDS(where), PROBE_NUMBER(dwords),
-				    PROBE_NUMBER(median), PROBE_NUMBER(ns[0]),
+				    PROBE_WORDS(stage), PROBE_WORDS(where),
+				    PROBE_NUMBER(s->doorbells ? s->doorbells : NAN),
+				    PROBE_NUMBER(dwords), PROBE_NUMBER(median), PROBE_NUMBER(ns[0]),
 				    PROBE_NUMBER(probe_quantile(ns, s->repeat, 0.9)),
 				    PROBE_NUMBER(uncertain)});
 }
@@ -200,9 +204,76 @@ static void measure_writing(struct doorbell_study *s, uint32_t n)
 	add_row(s, "words written by the process", "host", n, ns, NAN);
 }
 
-int probe_run_doorbell(const struct probe_options *options)
+/* Submits SWEEP_DWORDS no-operation words in N parts with a doorbell each, between two semaphores.
+ */
+static void measure_parts(struct doorbell_study *s, const struct probe_memory *commands, uint32_t n)
+{
+	static double stored[REPEAT_MAX], gpu[REPEAT_MAX], all[REPEAT_MAX];
+	static uint64_t from[PROBE_DOORBELLS_MAX + 1]; /* dword at which a part begins */
+	struct probe_session *p = &s->session;
+	struct probe_channel_kind_entry *lane = &p->lanes[PROBE_COMPUTE];
+	const char *where = probe_place_name(commands->place);
+
+	s->doorbells = n;
+	for (uint32_t i = 0; i < s->repeat; i++) {
+		uint32_t *begin = p->commands.cpu, *w = begin, payload = ++p->payload;
+		uint64_t start;
+
+		w = nvs_put_host_semaphore(w, probe_semaphore_address(p, 0), payload, PARSED);
+		for (uint32_t k = 0; k < n; k++) {
+			from[k] = k ? (uint64_t)(w - begin) : 0;
+			w = nvs_put_nop(w, SWEEP_DWORDS / n);
+		}
+		w = nvs_put_host_semaphore(w, probe_semaphore_address(p, 1), payload, PARSED);
+		from[n] = (uint64_t)(w - begin);
+		probe_upload_commands(p, commands, begin, from[n] * 4);
+		start = probe_now();
+		for (uint32_t k = 0; k < n; k++)
+			probe_submit(lane, commands, from[k] * 4, from[k + 1] - from[k]);
+		stored[i] = (double)(probe_now() - start);
+		probe_wait(p, lane, 1, payload, PATIENCE_S);
+		all[i] = (double)(probe_now() - start);
+		gpu[i] =
+			(double)(probe_semaphore_timestamp(p, 1) - probe_semaphore_timestamp(p, 0));
+	}
+	add_row(s, "entries, GP_PUT and doorbells stored", where, SWEEP_DWORDS / n, stored, NAN);
+	add_row(s, "from the first to the last timestamp", where, SWEEP_DWORDS / n, gpu, 32);
+	add_row(s, "all of it", where, SWEEP_DWORDS / n, all, NAN);
+}
+
+/* The same words with different numbers of doorbells. */
+static void sweep_doorbells(struct doorbell_study *s, const struct probe_options *options)
+{
+	for (uint32_t i = 0; i < options->ndoorbells; i++) {
+		measure_parts(s, &s->session.commands, options->doorbells[i]);
+		measure_parts(s, &s->device_commands, options->doorbells[i]);
+	}
+	probe_table_add_note(&s->table,
+			     "Each row submits %d KiB of no-operation words in all, in as many "
+			     "parts as doorbells; dwords are those of a part.",
+			     SWEEP_DWORDS / 256);
+}
+
+static void measure_stages(struct doorbell_study *s)
 {
 	static const uint32_t lengths[] = {16, 256, 4096, 65536, 1048576};
+
+	round_trip(s, &s->session.commands);
+	round_trip(s, &s->device_commands);
+	measure_completion(s);
+	for (uint32_t i = 0; i < 5; i++) {
+		measure_writing(s, lengths[i]);
+		measure_dispatch(s, &s->session.commands, lengths[i]);
+		measure_dispatch(s, &s->device_commands, lengths[i]);
+	}
+	if (!s->clock)
+		probe_table_add_note(&s->table,
+				     "The GPU's clock cannot be read here: the stages between "
+				     "the store and the first timestamp cannot be separated.");
+}
+
+int probe_run_doorbell(const struct probe_options *options)
+{
 	struct doorbell_study s = {.repeat = options->repeat,
 				   .table = PROBE_TABLE("doorbell", columns)};
 
@@ -211,18 +282,10 @@ int probe_run_doorbell(const struct probe_options *options)
 	probe_allocate_commands(&s.device_commands, PROBE_DEVICE, PROBE_COMMAND_BYTES);
 	for (int i = 0; i < 5; i++) /* warm-up */
 		submit_one(&s, &s.session.commands);
-	round_trip(&s, &s.session.commands);
-	round_trip(&s, &s.device_commands);
-	measure_completion(&s);
-	for (uint32_t i = 0; i < 5; i++) {
-		measure_writing(&s, lengths[i]);
-		measure_dispatch(&s, &s.session.commands, lengths[i]);
-		measure_dispatch(&s, &s.device_commands, lengths[i]);
-	}
-	if (!s.clock)
-		probe_table_add_note(&s.table,
-				     "The GPU's clock cannot be read here: the stages between "
-				     "the store and the first timestamp cannot be separated.");
+	if (options->ndoorbells)
+		sweep_doorbells(&s, options);
+	else
+		measure_stages(&s);
 	probe_read_sm_clock(&s.session);
 	probe_table_print(&s.table, &s.session, options->format);
 	probe_memory_free(&s.device_commands);

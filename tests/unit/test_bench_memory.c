@@ -393,6 +393,110 @@ static void hopper(void)
 	done();
 }
 
+/* L1: addresses closer than LINE share one. */
+static void l1_line(unsigned line)
+{
+	for (unsigned by = 32; by <= 1024; by *= 2)
+		apart(by, by < line ? 1480 * line / by : 1480);
+	ask("l1-lines");
+	EXPECT(is("L1 line", "", line));
+	EXPECT(is("L1 lines kept", "128 B apart", line <= 128 ? 1480 : 1480 * line / 128));
+	done();
+	/* Nothing is known of twice the distance. */
+	apart(32, 4096);
+	apart(128, 1024);
+	ask("l1-lines");
+	EXPECT(!bench_figure_find(&figures, "L1 line", ""));
+	done();
+}
+
+/* L2 keeps LINES lines of LINE bytes: of N addresses read, the last ones that fit. One curve has
+ * holes. */
+static void l2_line(unsigned line, double lines)
+{
+	for (unsigned by = 32; by <= 512; by *= 2) {
+		double fit = lines * (by < line ? line / by : 1);
+		char name[32];
+
+		snprintf(name, sizeof(name), "%u B apart", by);
+		for (uint64_t n = 1 << 15; n <= 1u << 30 >> __builtin_ctz(by);
+		     n = chase_next_size(n)) {
+			double hit = n <= fit ? 1 : fit / (double)n;
+
+			if (by == 128 && n % 5 == 3)
+				bench_point(bench_series(&samples, name, "x", "y", "u"), (double)n,
+					    NAN);
+			else
+				give(name, (double)n, NAN, 280 * hit + 680 * (1 - hit));
+		}
+	}
+	ask("l2-lines");
+	EXPECT(is("L2 line", "", line));
+	done();
+}
+
+static void l2_lines(void)
+{
+	static const unsigned words[] = {0, 4, 28, 32, 60, 64, 96};
+
+	l2_line(128, 400e3);
+	l2_line(64, 800e3);
+	l2_line(32, 300e3);
+	/* Everything is kept: no knee. */
+	for (uint64_t n = 1 << 15; n <= 1 << 20; n *= 2) {
+		give("32 B apart", (double)n, NAN, 280);
+		give("64 B apart", (double)n, NAN, 281);
+	}
+	ask("l2-lines");
+	EXPECT_EQ(figures.nfigure, 0);
+	done();
+	for (unsigned k = 0; k < 7; k++)
+		give("sector", words[k], NAN, words[k] < 64 ? 280 : 680);
+	ask("l2-lines");
+	EXPECT(is("L2 fetched by a miss", "", 64) && figures.nfigure == 1);
+	done();
+}
+
+/* N targets, of which each had 16 lines found, or one more or less. */
+static void l2_ways(unsigned n, unsigned more)
+{
+	for (unsigned k = 0; k < n; k++) {
+		struct bench_point *p = bench_point(
+			bench_series(&samples, "ways", "target", NULL, "lines"), k, NAN);
+
+		if (k != 1) /* a hole */
+			bench_add_value(p, k == 2 ? 16 + more : 16);
+	}
+	give("32 B apart", 1 << 20, NAN, 280);
+	ask("l2-lines");
+	EXPECT(is("L2 ways", "", 16));
+	EXPECT(bench_noted(&figures, "16 to 18 lines evict a line") == (more == 2));
+	EXPECT(!bench_figure_find(&figures, "L2 sets", NULL)); /* the line is not known */
+	done();
+}
+
+/* Jumps take 12 cycles in 16 KiB, 40 in 64 and 90 beyond; a length is missing. */
+static void jumps(bool one)
+{
+	for (uint64_t n = 8; n <= 2047; n = chase_next_size(n)) {
+		double bytes = 128.0 * (double)n;
+
+		if (n == 96)
+			bench_point(bench_series(&samples, "jumps", "x", "y", "u"), bytes, NAN);
+		else
+			give("jumps", bytes, NAN,
+			     one || bytes <= 16384 ? 12
+			     : bytes <= 65536	   ? 40
+						   : 90);
+	}
+	ask("icache-jumps");
+	EXPECT(is("level 1", "jumps", 12));
+	EXPECT(one || (is("level 1 holds", "jumps", 16) && is("level 2", "jumps", 40) &&
+		       is("level 2 holds", "jumps", 64) && is("level 3", "jumps", 90)));
+	EXPECT(bench_noted(&figures, "no smaller instruction cache is visible") == one);
+	done();
+}
+
 /* Each element is met once. What the GPU does is done here by the same rule. */
 static void steps(void)
 {
@@ -419,7 +523,9 @@ int main(void)
 		{"l2-latency", "map"},	      {"l2-bandwidth", "read"},
 		{"shared-latency", "4 B"},    {"shared-bandwidth", "4 B"},
 		{"global-bandwidth", "read"}, {"tlb", "2 MiB"},
-		{"dsmem", "latency"},	      {"l2-window", "plain"}};
+		{"dsmem", "latency"},	      {"l2-window", "plain"},
+		{"l2-lines", "sector"},	      {"l2-lines", "ways"},
+		{"l2-lines", "32 B apart"},   {"icache-jumps", "jumps"}};
 
 	printf("seed %u\n", SEED);
 	for (size_t k = 0; k < sizeof(benches) / sizeof(*benches); k++)
@@ -436,6 +542,15 @@ int main(void)
 	tlb_entries();
 	tlb_first();
 	hopper();
+	l1_line(32);
+	l1_line(128);
+	l1_line(256);
+	l2_lines();
+	l2_ways(5, 0);
+	l2_ways(5, 2);
+	l2_ways(1, 0);
+	jumps(false);
+	jumps(true);
 	steps();
 	return expect_done();
 }

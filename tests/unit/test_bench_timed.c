@@ -12,7 +12,7 @@
 
 extern const struct bench bench_control, bench_schedulers, bench_icache, bench_banks,
 	bench_latencies, bench_constant, bench_constant_icache, bench_dpx, bench_registers,
-	bench_icache_owner;
+	bench_icache_owner, bench_uniform_banks, bench_throughput;
 
 static uint64_t state = 20261123; /* the same in each run */
 
@@ -95,6 +95,55 @@ static void banks(unsigned by)
 	EXPECT(bench_noted(&f, "a bank gives one register a cycle") == (by == 2));
 	EXPECT(fabs(figure(&f, "R97, R99, RX", "odd X") - (by == 2 ? 3 : 2)) < 0.05);
 	EXPECT(fabs(figure(&f, "R98, R99, RX", "odd X") - 2) < 0.05);
+	bench_figures_free(&f);
+	bench_samples_free(&samples);
+}
+
+/* Uniform registers: banks by number mod BY; 0: none. One register was not measured. */
+static void uniform(unsigned by)
+{
+	static const struct {
+		const char *name;
+		unsigned a, b;
+	} series[] = {{"UR1, UR3, URX", 1, 3},
+		      {"UR2, UR3, URX", 2, 3},
+		      {"UR0, UR2, URX", 0, 2},
+		      {"UR0, UR4, URX", 0, 4}};
+	struct bench_samples samples = {.bench = "uniform-banks"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
+	for (unsigned i = 0; i < 4; i++)
+		for (unsigned x = 0; x < 63; x++) {
+			bool one = by && series[i].a % by == x % by && series[i].b % by == x % by;
+
+			if (x == 17)
+				bench_point(
+					bench_series(&samples, series[i].name, "x", "y", "cycles"),
+					x, NAN);
+			else
+				put(&samples, series[i].name, x, NAN, one ? 3 : 2, 0.03);
+		}
+	bench_derive_figures(&f, &bench_uniform_banks, &samples);
+	EXPECT(bench_noted(&f, "number mod 2") == (by == 2) &&
+	       bench_noted(&f, "number mod 4") == (by == 4) &&
+	       bench_noted(&f, "no banks are visible") == !by);
+	EXPECT(fabs(figure(&f, "UR1, UR3, URX", "odd X") - (by == 2 ? 3 : 2)) < 0.05);
+	bench_figures_free(&f);
+	bench_samples_free(&samples);
+}
+
+static void throughputs(void)
+{
+	struct bench_samples samples = {.bench = "throughput"};
+	struct bench_figures f = {.gpu = {.cc_major = 9}};
+
+	put(&samples, "MUFU.EX2", 0, NAN, 16, 0.02);
+	put(&samples, "SHFL.IDX", 0, NAN, 32, 0.02);
+	put(&samples, "HFMA2.BF16", 0, NAN, 128, 0.02);
+	bench_point(bench_series(&samples, "REDUX.SUM", "", NULL, "operations/cycle"), 0, NAN);
+	bench_derive_figures(&f, &bench_throughput, &samples);
+	EXPECT(f.nfigure == 3 && fabs(figure(&f, "MUFU.EX2", "one SM") - 16) < 0.2);
+	EXPECT(bench_noted(&f, "fastest is HFMA2.BF16") && bench_noted(&f, "slowest MUFU.EX2"));
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }
@@ -192,10 +241,17 @@ static void latencies(void)
 	put(&samples, "FMUL assembler", 0, NAN, 4, 0);
 	for (int stall = 8; stall < 16; stall++)
 		put(&samples, "FMUL by stall", stall, NAN, 1, 0);
+	/* What was patched to MOV is given under that name, and DSETP is what is left of its pair.
+	 */
+	put(&samples, "MOV", 0, NAN, 4, 0.01);
+	put(&samples, "DSETP+SEL", 0, NAN, 16, 0.01);
+	bench_point(bench_series(&samples, "F2I, f32 to s32", "", NULL, "cycles"), 0, NAN);
 	/* The second has no chain of its own. */
 	put(&samples, "ISETP+VOTE", 0, NAN, 17, 0.01);
 	bench_derive_figures(&f, &bench_latencies, &samples);
 	EXPECT(fabs(figure(&f, "FFMA", "") - 4) < 0.04 && fabs(figure(&f, "FADD", "") - 4) < 0.04);
+	EXPECT(fabs(figure(&f, "MOV", "") - 4) < 0.04 && fabs(figure(&f, "DSETP", "") - 11) < 0.3);
+	EXPECT(isnan(figure(&f, "F2I, f32 to s32", "")));
 	EXPECT(isnan(figure(&f, "FFMA", "last right stall")));
 	EXPECT(figure(&f, "IMAD", "last right stall") == 5); /* 2 was right by chance */
 	EXPECT(isnan(figure(&f, "FMUL", "last right stall")));
@@ -353,6 +409,31 @@ static void words(void)
 	EXPECT(!code_find_bracket((const uint64_t(*)[2])code, 2, 0x023, 0x023, 1, &first, &last));
 }
 
+/* A branch that was written is decoded as one to where it should go, in both encodings. */
+static void branches(void)
+{
+	static const uint64_t self[2][2] = {{0xfffffff000007947, 0x000fc0000383ffff},
+					    {0xfffffffc00fc7947, 0x000fc0000383ffff}};
+	static const uint32_t to[] = {0, 3, 4, 6, 100, 4095};
+
+	for (unsigned hopper = 0; hopper < 2; hopper++)
+		for (unsigned k = 0; k < sizeof(to) / sizeof(*to); k++) {
+			enum nvs_sass_form form = nvs_sass_form(hopper ? 90 : 80);
+			uint64_t word[6][2] = {{0}};
+			struct nvs_sass_flow flow;
+			struct nvs_sass_insn insn;
+
+			memcpy(word[2], self[hopper], 16);
+			EXPECT(code_find_branch((const uint64_t(*)[2])word, 6) == word[2]);
+			code_write_branch(word, self[hopper], 5, to[k], hopper);
+			EXPECT(nvs_sass_insn(form, (const uint8_t *)word, sizeof(word), 5, &insn));
+			nvs_sass_insn_flow(&insn, form, &flow);
+			EXPECT(flow.flow == NVS_FLOW_BRANCH && flow.target_known && !flow.falls);
+			EXPECT_EQ(flow.target, 16 * (int64_t)to[k]);
+			EXPECT(insn.control.wait == 0x3f && insn.control.write_barrier == 7);
+		}
+}
+
 int main(void)
 {
 	printf("seed %llu\n", (unsigned long long)state);
@@ -367,11 +448,17 @@ int main(void)
 	nothing(&bench_registers, "counted");
 	nothing(&bench_registers, "ran");
 	nothing(&bench_icache_owner, "victim of 8 KiB, other SM");
+	nothing(&bench_uniform_banks, "UR1, UR3, URX");
+	nothing(&bench_throughput, "MUFU.EX2");
 	schedulers(4);
 	schedulers(2);
 	banks(2);
 	banks(4);
 	banks(0);
+	uniform(2);
+	uniform(4);
+	uniform(0);
+	throughputs();
 	owner(32, 128, 0);
 	owner(32, 0, 256);
 	owner(32, 32, 0);
@@ -386,5 +473,6 @@ int main(void)
 	control(1, 0, true);
 	control(2, 1, false);
 	words();
+	branches();
 	return expect_done();
 }

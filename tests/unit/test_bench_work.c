@@ -225,6 +225,29 @@ static void clocks(void)
 	done();
 }
 
+/* 30 s at falling clocks; the second part of FP16 is missing. */
+static void sustained(void)
+{
+	for (int i = 1; i <= 10; i++) {
+		give("products", "seconds", "Top/s", 3 * i, i < 4 ? 1400 - 100 * i : 800);
+		give("SM clock", "seconds", "MHz", 3 * i, i < 4 ? 1980 : 1200);
+		give("limited by power", "seconds", "share", 3 * i, i > 3);
+		give("FP16, products", "seconds", "Top/s", 3 * i, 600);
+		give("FP16, SM clock", "seconds", "MHz", 3 * i, 1500);
+		give("FP16, limited by power", "seconds", "share", 3 * i, 1);
+		bench_series(&samples, "FP16, products", "seconds", NULL, "Top/s")->point[i - 1].n =
+			i == 2 ? 0 : 11;
+	}
+	figures = (struct bench_figures){.gpu = {.name = "x", .boost_khz = 1980000}};
+	samples.bench = "sustained";
+	bench_derive_figures(&figures, bench_find_benchmark("sustained"), &samples);
+	EXPECT(is("products", "seconds 3", 1300) && is("products", "seconds 30", 800));
+	EXPECT(is("FP16, products", "seconds 30", 600) && is("FP16, SM clock", "seconds 30", 1500));
+	EXPECT(bench_noted(&figures, "The clock was limited by power at times (FP16).") &&
+	       bench_noted(&figures, "(FP16): 1"));
+	done();
+}
+
 int main(void)
 {
 	printf("seed %u\n", SEED);
@@ -237,5 +260,6 @@ int main(void)
 	launches();
 	products();
 	clocks();
+	sustained();
 	return expect_done();
 }

@@ -61,6 +61,88 @@ static int patch_ffmas(uint64_t (*word)[2], uint32_t n, void *arg)
 	return 0;
 }
 
+/* ---- uniform registers ---- */
+
+enum { UNIFORM = 63, SPARE = 62, UIADD3 = 0x090 };
+
+static const struct bank_test uniform_plans[] = {
+	{"UR1, UR3, URX", 1, 3, 0},
+	{"UR2, UR3, URX", 2, 3, 0},
+	{"UR0, UR2, URX", 0, 2, 0},
+	{"UR0, UR4, URX", 0, 4, 0},
+};
+
+/* UIADD3 UR62, URA, URB, URX. */
+static void write_uiadd3(uint64_t word[2], uint32_t x, const struct bank_test *plan)
+{
+	word[0] = 0x7290 | (uint64_t)SPARE << 16 | (uint64_t)plan->a << 24 |
+		  (uint64_t)plan->b << 32;
+	word[1] = (word[1] & ~((1ull << 41) - 1)) | 0x0fffe000 | x;
+	code_set_stall(word, 1, true);
+	code_set_reuse(word, 0);
+}
+
+/* Returns true if WORD reads the registers of the plan and X, and writes only the spare one. */
+static bool is_uiadd3(const uint64_t word[2], uint32_t x, const struct bank_test *plan)
+{
+	struct nvs_sass_insn_use use;
+	struct nvs_sass_insn insn;
+
+	code_decode_insn(word, &insn);
+	nvs_sass_insn_use(&insn, NVS_SASS_HOPPER, &use);
+	return nvs_sass_insn_op(&insn) == UIADD3 && use.known &&
+	       use.read.uniform == (1ull << plan->a | 1ull << plan->b | 1ull << x) &&
+	       use.written.uniform == 1ull << SPARE;
+}
+
+static int patch_uiadd3s(uint64_t (*word)[2], uint32_t n, void *arg)
+{
+	uint32_t first = 0, last;
+	struct nvs_sass_insn_use use;
+	struct nvs_sass_insn insn;
+
+	for (uint32_t i = 0; i < n; i++) {
+		code_decode_insn(word[i], &insn);
+		nvs_sass_insn_use(&insn, NVS_SASS_HOPPER, &use);
+		if (use.known && (use.read.uniform | use.written.uniform) >> SPARE & 1)
+			return -1;
+	}
+	for (uint32_t x = 0; x < UNIFORM; x++, first = last) {
+		if (!code_find_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, LENGTH, &first,
+				       &last))
+			return -1;
+		code_set_stall(word[first], 2, true);
+		for (uint32_t i = first; i < last; i++) {
+			code_decode_insn(word[i], &insn);
+			if (nvs_sass_insn_op(&insn) != FFMA)
+				continue;
+			write_uiadd3(word[i], x, arg);
+			if (!is_uiadd3(word[i], x, arg))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static void measure_uniform(struct bench_run *run)
+{
+	for (unsigned i = 0; i < sizeof(uniform_plans) / sizeof(*uniform_plans); i++) {
+		struct bench_text text = {0};
+		struct bench_kernel *kernel;
+
+		code_write_segments(&text, UNIFORM, LENGTH, AT);
+		kernel = BENCH_KERNEL(run, &text, .name = uniform_plans[i].name, .threads = 32,
+				      .patch = patch_uiadd3s,
+				      .arg = (void *)(uintptr_t)(uniform_plans + i));
+		if (kernel)
+			code_measure_segments(run, kernel, UNIFORM, LENGTH, AT,
+					      bench_series(bench_samples(run),
+							   uniform_plans[i].name, "X", NULL,
+							   "cycles/UIADD3"),
+					      UNIFORM);
+	}
+}
+
 static void measure_samples(struct bench_run *run)
 {
 	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
@@ -158,5 +240,48 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		add_notes(samples, even, odd, figures);
 }
 
+/* Three of one bank are slower than two, if there are banks: of number mod 2, or mod 4. */
+static void derive_uniform(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	double even[4], odd[4], four[4];
+	bool known = true;
+
+	for (unsigned i = 0; i < 4; i++) {
+		const struct bench_series *series = bench_find_series(samples,
+								      uniform_plans[i].name);
+
+		even[i] = of_rest(series, 0, 2);
+		odd[i] = of_rest(series, 1, 2);
+		known = known && !isnan(even[i]) && !isnan(odd[i]);
+		if (isnan(even[i]) || isnan(odd[i]))
+			continue;
+		bench_figure(figures, uniform_plans[i].name, "even X", "cycles/UIADD3", even[i],
+			     NAN, NAN, bench_series_clock(series));
+		bench_figure(figures, uniform_plans[i].name, "odd X", "cycles/UIADD3", odd[i], NAN,
+			     NAN, bench_series_clock(series));
+		bench_add_plot(figures, "uniform-banks", "UIADD3 UR62, URA, URB, URX", series,
+			       false, false);
+	}
+	for (unsigned k = 0; k < 4; k++)
+		four[k] = of_rest(bench_find_series(samples, uniform_plans[3].name), k, 4);
+	if (!known)
+		return;
+	if (is_slower(odd[0], even[0]) && is_slower(even[2], odd[2]))
+		bench_add_note(figures,
+			       "Two banks of uniform registers, the number mod 2: three sources of "
+			       "one bank are slower.");
+	else if (is_slower(four[0], four[2]))
+		bench_add_note(figures,
+			       "Banks of uniform registers are the register's number mod 4.");
+	else
+		bench_add_note(figures,
+			       "Which three uniform registers are read makes no difference: "
+			       "no banks are visible.");
+}
+
+BENCH(bench_uniform_banks, "uniform-banks", "M16",
+      "banks of uniform registers: which three sources of a UIADD3 conflict", measure_uniform,
+      derive_uniform);
 BENCH(bench_banks, "banks", "M15", "banks of registers: which three sources of an FFMA conflict",
       measure_samples, derive_figures);

@@ -31,6 +31,7 @@ struct latency_row {
 	bool fixed; /* fixed latency: the assembler emits two in a row without a barrier */
 	unsigned arch;
 	const char *step; /* computes a from x, y, z, w; 64-bit: A, X, Y, Z; predicates p, q */
+	bool mov; /* the first of a pair, and all of a chain, are patched to MOV */
 };
 
 /* clang-format off */
@@ -75,6 +76,24 @@ static const struct latency_row rows[] = {
 	{"ISETP+VOTE", 0x00c, 0x006, U32, true, 90,
 	    "setp.lt.u32 r, a, x; vote.sync.ballot.b32 a, r, -1;"},
 	ONE("MATCH", 0x1a1, U32, false, "match.any.sync.b32 a, a, -1;")
+	{"MOV", 0x016, 0, U32, true, 0, "prmt.b32 a, a, x, y;", true},
+	/* The upper words alone: a step has one SEL. */
+	TWO("DSETP+SEL", 0x02a, 0x007, F64, false,
+	    "setp.lt.f64 r, A, X; mov.b64 {t, i}, Y; mov.b64 {x, y}, Z; selp.b32 i, i, y, r; "
+	    "mov.b64 A, {x, i};")
+	ONE("F2I, f32 to s32", 0x105, F32, false, "cvt.rzi.s32.f32 a, a;")
+	ONE("I2F, s32 to f32", 0x106, F32, false, "cvt.rn.f32.s32 a, a;")
+	ONE("I2FP, s32 to f32", 0x045, F32, true, "cvt.rn.f32.s32 a, a;")
+	ONE("F2F, f32 to f64", 0x110, F64, false,
+	    "mov.b64 {x, a}, A; cvt.f64.f32 A, a;")
+	ONE("F2F, f64 to f32", 0x110, F64, false,
+	    "mov.b64 {x, y}, X; cvt.rn.f32.f64 a, A; mov.b64 A, {x, a};")
+	ONE("I2F, s32 to f64", 0x112, F64, false,
+	    "mov.b64 {x, a}, A; cvt.rn.f64.s32 A, a;")
+	ONE("F2I, f64 to s32", 0x111, F64, false,
+	    "mov.b64 {x, y}, X; cvt.rzi.s32.f64 a, A; mov.b64 A, {x, a};")
+	{"F2FP, f32 to f16", 0x03e, 0, F32, true, 80, "cvt.rn.f16x2.f32 a, a, x;"},
+	{"F2FP, f32 to bf16", 0x03e, 0, F32, true, 80, "cvt.rn.bf16x2.f32 a, a, x;"},
 #undef ONE
 #undef TWO
 };
@@ -196,9 +215,17 @@ static bool find_bracket(uint64_t (*word)[2], uint32_t n, const struct latency_r
 	return false;
 }
 
+/* Makes WORD a MOV to the same destination from register FROM, with the same control bits. */
+static void write_mov(uint64_t word[2], uint64_t from)
+{
+	word[0] = 0x7202 | (word[0] & 0xff0000) | from << 32;
+	word[1] = (word[1] & ~((1ull << 41) - 1)) | 0xf00;
+	code_set_reuse(word, 0);
+}
+
 struct chain {
 	const struct latency_row *row;
-	unsigned stall; /* stall to set where alternatives were replaced; 0: unchanged */
+	unsigned stall; /* stall to set where instructions were replaced; 0: unchanged */
 	struct bench_point *clock; /* gets the cycles of a clock read */
 };
 
@@ -216,7 +243,11 @@ static int check_chain(uint64_t (*word)[2], uint32_t n, void *arg)
 		code_decode_insn(word[i], &insn);
 		others += nvs_sass_insn_op(&insn) != row->op &&
 			  nvs_sass_insn_op(&insn) != row->next;
-		if (chain->stall && nvs_sass_insn_op(&insn) == row->op)
+		if (nvs_sass_insn_op(&insn) != row->op)
+			continue;
+		if (row->mov)
+			write_mov(word[i], nvs_sass_insn_bits(&insn, 24, 8));
+		if (chain->stall)
 			code_set_stall(word[i], chain->stall, false);
 	}
 	return others <= 8 ? 0 : -1;
@@ -301,12 +332,30 @@ static bool find_pairs(uint64_t (*word)[2], uint32_t n, struct pairs *pairs)
 	       addresses_are_stable((const uint64_t(*)[2])word, pairs->at[0], last);
 }
 
+/* Replaces a PRMT, which changes the register that was loaded, by a MOV of x into it: the second
+ * instruction reads the loaded value if it is too early. */
+static bool patch_mov(uint64_t word[2])
+{
+	struct nvs_sass_insn insn;
+	uint64_t x;
+
+	code_decode_insn(word, &insn);
+	x = nvs_sass_insn_bits(&insn, 64, 8);
+	if (x == 255 || nvs_sass_insn_bits(&insn, 16, 8) != nvs_sass_insn_bits(&insn, 24, 8))
+		return false;
+	write_mov(word, x);
+	return true;
+}
+
 static int patch_pairs(uint64_t (*word)[2], uint32_t n, void *arg)
 {
 	struct pairs *pairs = arg;
 
 	if (!find_pairs(word, n, pairs) || !pairs->stall)
 		return -1;
+	for (unsigned k = 0; pairs->row->mov && k < PAIRS; k++)
+		if (!patch_mov(word[pairs->at[k]]))
+			return -1;
 	for (unsigned k = 1; k <= STALLS; k++)
 		code_set_stall(word[pairs->at[FIRST - 1 + k]], k, k < 3);
 	return 0;
@@ -391,8 +440,8 @@ static void measure_row(struct bench_run *run, const struct latency_row *row, ui
 
 	if (row->fixed)
 		measure_pairs(run, row, memory);
-	/* The assembler's stalls are for the alternating kinds. */
-	if (row->next == MMA && !isnan(last_right(bench_samples(run), row->name)))
+	/* The assembler's stalls are for what was replaced. */
+	if ((row->next == MMA || row->mov) && !isnan(last_right(bench_samples(run), row->name)))
 		chain.stall = (unsigned)last_right(bench_samples(run), row->name);
 	write_chain(&text, row);
 	kernel = BENCH_KERNEL(run, &text, .name = row->name, .threads = 32, .patch = check_chain,
@@ -440,28 +489,50 @@ static void measure_samples(struct bench_run *run)
 	for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
 		const struct latency_row *row = rows + k;
 		bool volta = bench_arch(bench_gpu(run)) < 89; /* I2FP exists since Ada */
+		bool i2f = row->op == 0x106 || row->next == 0x106,
+		     i2fp = row->op == 0x045 || row->next == 0x045;
 
-		if (row->arch > bench_arch(bench_gpu(run)) || (row->next == 0x106 && !volta) ||
-		    (row->next == 0x045 && volta))
+		if (row->arch > bench_arch(bench_gpu(run)) || (i2f && !volta) || (i2fp && volta))
 			continue;
 		write_inputs(memory, run, row->type);
 		measure_row(run, row, memory);
 	}
 }
 
-/* Table 6 of the study: Pascal, Volta, Turing. */
+/* Table 6 of the study: Pascal, Volta, Turing; 0: not in it. */
 static const struct published {
 	const char *name;
 	double pascal, volta, turing;
 } published[] = {
-	{"IADD3", 0, 4, 4},	  {"SHF", 0, 4, 4},	    {"LOP3", 6, 4, 4},
-	{"SEL", 6, 4, 4},	  {"FADD", 6, 4, 4},	    {"FFMA", 6, 4, 4},
-	{"FMUL", 6, 4, 4},	  {"IMAD", 86, 5, 5},	    {"FMNMX", 6, 5, 5},
-	{"HADD2", 6, 6, 6},	  {"HMUL2", 6, 6, 6},	    {"HFMA2", 6, 6, 6},
-	{"DADD", 8, 8, 48},	  {"DMUL", 8, 8, 48},	    {"DFMA", 8, 8, 54},
-	{"POPC", 14, 10, 15},	  {"FLO", 14, 14, 15},	    {"MUFU.RCP", 14, 14, 15},
-	{"ISETP", 12, 4, 4},	  {"FSETP", 12, 4, 4},	    {"BREV", 0, 14, 15},
-	{"MUFU.RSQ", 14, 14, 15}, {"MUFU.EX2", 14, 14, 15}, {"MUFU.LG2", 14, 14, 15},
+	{"IADD3", 0, 4, 4},
+	{"SHF", 0, 4, 4},
+	{"LOP3", 6, 4, 4},
+	{"SEL", 6, 4, 4},
+	{"FADD", 6, 4, 4},
+	{"FFMA", 6, 4, 4},
+	{"FMUL", 6, 4, 4},
+	{"IMAD", 86, 5, 5},
+	{"FMNMX", 6, 5, 5},
+	{"HADD2", 6, 6, 6},
+	{"HMUL2", 6, 6, 6},
+	{"HFMA2", 6, 6, 6},
+	{"DADD", 8, 8, 48},
+	{"DMUL", 8, 8, 48},
+	{"DFMA", 8, 8, 54},
+	{"POPC", 14, 10, 15},
+	{"FLO", 14, 14, 15},
+	{"MUFU.RCP", 14, 14, 15},
+	{"ISETP", 12, 4, 4},
+	{"FSETP", 12, 4, 4},
+	{"BREV", 0, 14, 15},
+	{"MUFU.RSQ", 14, 14, 15},
+	{"MUFU.EX2", 14, 14, 15},
+	{"MUFU.LG2", 14, 14, 15},
+	/* Of DSETP the study has two for Turing, which contradict each other. */
+	{"MOV", 6, 4, 4},
+	{"DSETP", 12, 5, 0},
+	{"F2I, f32 to s32", 14, 0, 0},
+	{"I2F, s32 to f32", 14, 0, 0},
 };
 
 static const struct bench_point *series_at(const struct bench_samples *samples, const char *name,
@@ -480,8 +551,10 @@ static void add_published(const char *name, struct bench_figures *figures)
 			continue;
 		if (p->pascal > 0)
 			bench_add_published(figures, name, "", "P4", p->pascal);
-		bench_add_published(figures, name, "", "V100", p->volta);
-		bench_add_published(figures, name, "", "T4", p->turing);
+		if (p->volta > 0)
+			bench_add_published(figures, name, "", "V100", p->volta);
+		if (p->turing > 0)
+			bench_add_published(figures, name, "", "T4", p->turing);
 	}
 }
 

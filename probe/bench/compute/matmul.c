@@ -322,6 +322,13 @@ struct bench_products *bench_products(struct bench_run *run, const char *name, u
 	for (unsigned i = 0; i < TYPES; i++)
 		if (!strcmp(type[i].name, name))
 			p->type = &type[i];
+	if (p->type->lt)
+		open_lt(run, &p->calls.lt);
+	if (bench_arch(bench_gpu(run)) < p->type->arch || (p->type->lt && !p->calls.lt.handle)) {
+		close_calls(&p->calls);
+		free(p);
+		return NULL;
+	}
 	in = (size_t)max_size * max_size * p->type->bytes;
 	p->memory = bench_memory_alloc(run,
 				       2 * in + (size_t)max_size * max_size * p->type->out_bytes);

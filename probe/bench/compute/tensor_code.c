@@ -21,6 +21,13 @@ struct snippet {
 	 "wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned." form "." types " " \
 	 "{c0,c1,c2,c3,c4,c5,c6,c7}, da, db, 1" more ";\n"                             \
 	 "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n")
+/* A, B and C from memory. */
+#define WMMA(shape, in, out, a, b, c, operation)                                                \
+	"wmma.load.a.sync.aligned.row." shape ".global." in " " a ", [%b_data];\n"              \
+	"wmma.load.b.sync.aligned.col." shape ".global." in " " b ", [%b_data];\n"              \
+	"wmma.load.c.sync.aligned.row." shape ".global." out " " c ", [%b_data];\n"             \
+	"wmma.mma" operation ".sync.aligned.row.col." shape "." out "." in "." in "." out " " c \
+	", " a ", " b ", " c ";\n"
 static const struct snippet snippets[] = {
 	{"wmma m16n16k16 f16", 0, 0, 0x03c, 16, 4,
 	 "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {a0,a1,a2,a3,a4,a5,a6,a7}, [%b_data];\n"
@@ -28,6 +35,21 @@ static const struct snippet snippets[] = {
 	 "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {c0,c1,c2,c3,c4,c5,c6,c7}, [%b_data];\n"
 	 "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {c0,c1,c2,c3,c4,c5,c6,c7}, "
 	 "{a0,a1,a2,a3,a4,a5,a6,a7}, {b0,b1,b2,b3,b4,b5,b6,b7}, {c0,c1,c2,c3,c4,c5,c6,c7};\n"},
+	{"wmma m16n16k16 s8", 0, 0, 0x037, 0, 0,
+	 WMMA("m16n16k16", "s8", "s32", "{a0,a1}", "{b0,b1}", "{c0,c1,c2,c3,c4,c5,c6,c7}", "")},
+	{"wmma m16n16k16 bf16", 80, 0, 0x03c, 0, 0,
+	 WMMA("m16n16k16", "bf16", "f32", "{a0,a1,a2,a3}", "{b0,b1,b2,b3}",
+	      "{c0,c1,c2,c3,c4,c5,c6,c7}", "")},
+	{"wmma m16n16k8 tf32", 80, 0, 0x03c, 0, 0,
+	 WMMA("m16n16k8", "tf32", "f32", "{a0,a1,a2,a3}", "{b0,b1,b2,b3}",
+	      "{c0,c1,c2,c3,c4,c5,c6,c7}", "")},
+	{"wmma m8n8k4 f64", 80, 0, 0x03f, 0, 0,
+	 ".reg .f64 x, y, z<2>;\n" WMMA("m8n8k4", "f64", "f64", "{x}", "{y}", "{z0,z1}",
+					"") "mov.b64 {c0,c1}, z0; mov.b64 {c2,c3}, z1;\n"},
+	{"wmma m8n8k128 b1, xor", 0, 90, 0x03d, 0, 0,
+	 WMMA("m8n8k128", "b1", "s32", "{a0}", "{b0}", "{c0,c1}", ".xor.popc")},
+	{"wmma m8n8k32 s4", 0, 0, 0x037, 0, 0,
+	 WMMA("m8n8k32", "s4", "s32", "{a0}", "{b0}", "{c0,c1}", "")},
 	{"mma m16n8k8 f16", 0, 0, 0x03c, 0, 0,
 	 "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {c0,c1,c2,c3}, {a0,a1}, {b0}, "
 	 "{c0,c1,c2,c3};\n"},
@@ -51,6 +73,8 @@ static const struct snippet snippets[] = {
 static const char *name_of(uint16_t op)
 {
 	return op == 0x037   ? "IMMA"
+	       : op == 0x03d ? "BMMA"
+	       : op == 0x03f ? "DMMA"
 	       : op == 0x1f0 ? "HGMMA"
 	       : op == 0x1f1 ? "IGMMA"
 	       : op == 0x1f3 ? "QGMMA"
@@ -81,7 +105,8 @@ static void measure_samples(struct bench_run *run)
 		    (snippet->last && snippet->last < bench_arch(bench_gpu(run))))
 			continue;
 		/* ptxas 13.0 calls a function there, which the check rejects. */
-		if (strstr(snippet->name, "s4") && bench_arch(bench_gpu(run)) >= 90) {
+		if ((strstr(snippet->name, "s4") || strstr(snippet->name, "xor")) &&
+		    bench_arch(bench_gpu(run)) >= 90) {
 			bench_add_missing(bench_samples(run),
 					  "%s: from sm_90 on the assembler calls a function for it",
 					  snippet->name);

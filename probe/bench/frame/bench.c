@@ -80,17 +80,30 @@ static _Noreturn void measure_child(const struct probe_options *o, const struct 
 	struct bench_run run = {.dry = false};
 	struct bench_sample_set one = {.n = 0};
 	FILE *f = fdopen(fd, "w");
+	struct probe_nvml nvml;
 
 	if (!f)
 		probe_die("%s", strerror(errno));
 	/* Stop when the parent dies. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	bench_run_open(&run, o->gpu);
-	one.gpu = run.gpu;
 	bench_run_measure(&run, b, bench_sample_set_add(&one, b));
+	if (probe_nvml_open(&nvml, NULL))
+		bench_gpu_take_state(&run.gpu, &nvml);
+	one.gpu = run.gpu;
 	bench_save_samples(f, &one);
 	/* Not exit(): a kernel that does not terminate would block the driver's exit handler. */
 	_exit(fclose(f) ? 2 : run.failures != 0);
+}
+
+/* What limited the clock is kept of all processes. */
+static void take_gpu(struct bench_sample_set *saved, const struct bench_gpu *gpu)
+{
+	uint64_t limits = saved->gpu.limits, readings = saved->gpu.limit_readings;
+
+	saved->gpu = *gpu;
+	saved->gpu.limits |= limits;
+	saved->gpu.limit_readings += readings;
 }
 
 /*
@@ -122,7 +135,7 @@ static int measure_in_process(const struct probe_options *o, const struct bench 
 	text = read_file(path, &size);
 	close(fd);
 	if (bench_load_samples(&one, text, size, why)) {
-		saved->gpu = one.gpu;
+		take_gpu(saved, &one.gpu);
 		*bench_sample_set_add(saved, b) = one.of[0];
 		free(one.of);
 	} else {
@@ -152,7 +165,7 @@ static int measure_one(const struct probe_options *o, const struct bench *b,
 		if (one.n)
 			bench_samples_merge(samples, &one.of[0], i);
 		if (*one.gpu.name)
-			saved->gpu = one.gpu;
+			take_gpu(saved, &one.gpu);
 		bench_sample_set_free(&one);
 	}
 	return status;
@@ -249,14 +262,15 @@ static int run_dry(const struct probe_options *o)
 	return status;
 }
 
-static void load_samples(const struct probe_options *o, struct bench_sample_set *saved)
+static void load_samples(const struct probe_options *o, const char *path,
+			 struct bench_sample_set *saved)
 {
 	char why[160];
 	size_t size;
-	char *text = read_file(o->load, &size);
+	char *text = read_file(path, &size);
 
 	if (!bench_load_samples(saved, text, size, why))
-		probe_die("%s: %s", o->load, why);
+		probe_die("%s: %s", path, why);
 	free(text);
 	/* Drop benchmarks that were not selected. */
 	for (uint32_t i = 0; o->nnames && i < saved->n;)
@@ -272,21 +286,24 @@ static void load_samples(const struct probe_options *o, struct bench_sample_set 
 		while (k < saved->n && strcmp(saved->of[k].bench, o->names[i]))
 			k++;
 		if (k == saved->n)
-			probe_die("%s: contains no samples of %s", o->load, o->names[i]);
+			probe_die("%s: contains no samples of %s", path, o->names[i]);
 	}
+}
+
+/* Truncates what open_output() opened; a pipe or a device cannot be. */
+static FILE *empty_output(const char *path, FILE *f)
+{
+	struct stat st;
+
+	if (fstat(fileno(f), &st) || (S_ISREG(st.st_mode) && ftruncate(fileno(f), 0)))
+		probe_die("%s: %s", path, strerror(errno));
+	return f;
 }
 
 static void save_samples(const char *path, FILE *f, const struct bench_sample_set *saved)
 {
-	struct stat st;
-	int err = fstat(fileno(f), &st);
-
-	/* A pipe or a device cannot be truncated. */
-	if (!err && S_ISREG(st.st_mode))
-		err = ftruncate(fileno(f), 0);
-	if (!err)
-		bench_save_samples(f, saved);
-	if (err || fflush(f) || ferror(f) || fclose(f))
+	bench_save_samples(empty_output(path, f), saved);
+	if (fflush(f) || ferror(f) || fclose(f))
 		probe_die("%s: %s", path, strerror(errno));
 }
 
@@ -304,11 +321,36 @@ static int check_cards(const struct probe_options *o, const struct bench_figures
 	return status;
 }
 
+static void derive_all(struct bench_figures *figures, const struct bench_sample_set *saved)
+{
+	figures->gpu = saved->gpu;
+	for (uint32_t i = 0; i < saved->n; i++)
+		bench_derive_figures(figures, bench_find_benchmark(saved->of[i].bench),
+				     &saved->of[i]);
+}
+
+static int compare_saved(const struct probe_options *o)
+{
+	struct bench_sample_set saved[2] = {{.n = 0}};
+	struct bench_figures figures[2] = {{.nfigure = 0}};
+
+	for (int i = 0; i < 2; i++) {
+		load_samples(o, o->load[i], &saved[i]);
+		derive_all(&figures[i], &saved[i]);
+	}
+	bench_print_ratios(&figures[0], &figures[1], o->format, o->nnames > 0);
+	for (int i = 0; i < 2; i++) {
+		bench_figures_free(&figures[i]);
+		bench_sample_set_free(&saved[i]);
+	}
+	return 0;
+}
+
 int probe_run_bench(const struct probe_options *o)
 {
 	struct bench_sample_set saved = {.n = 0};
 	struct bench_figures figures = {.nfigure = 0};
-	FILE *out = NULL;
+	FILE *out = NULL, *config = NULL;
 	bool failed = false;
 	int status = 0;
 
@@ -329,18 +371,21 @@ int probe_run_bench(const struct probe_options *o)
 		if (access(o->check, R_OK))
 			probe_die("%s: %s", o->check, strerror(errno));
 	}
+	if (o->load[1])
+		return compare_saved(o);
 	if (o->svg)
 		probe_svg_check_folder(o->svg);
-	if (o->load)
-		load_samples(o, &saved);
+	if (o->accel_sim)
+		config = open_output(o->accel_sim);
+	if (*o->load)
+		load_samples(o, *o->load, &saved);
 	else
 		failed = measure_selected(o, &saved, &out);
 	if (out)
 		save_samples(o->save, out, &saved);
-	figures.gpu = saved.gpu;
-	for (uint32_t i = 0; i < saved.n; i++)
-		bench_derive_figures(&figures, bench_find_benchmark(saved.of[i].bench),
-				     &saved.of[i]);
+	derive_all(&figures, &saved);
+	if (config)
+		bench_write_accel_sim(o->accel_sim, empty_output(o->accel_sim, config), &figures);
 	if (o->svg)
 		bench_draw_plots(&figures, o->svg);
 	if (o->check)

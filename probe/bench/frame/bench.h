@@ -21,7 +21,7 @@ enum { BENCH_REPEATS = 11 }; /* samples per point, after one discarded launch */
 
 /* ---- gpu.c: the measured GPU ---- */
 
-/* Saved with the samples under these names; 0 if unknown. */
+/* Saved with the samples under these names; 0 or "" if unknown. */
 #define BENCH_GPU_FACTS(F)                                                \
 	F(cc_major)                                                       \
 	F(cc_minor)                                                       \
@@ -33,10 +33,23 @@ enum { BENCH_REPEATS = 11 }; /* samples per point, after one discarded launch */
 	F(shared_sm_bytes) /* ..._MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */ \
 	F(shared_block_bytes) /* ..._MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */ \
 	F(memory_bytes) /* cuDeviceTotalMem */                            \
-	F(driver_version) /* cuDriverGetVersion: 13000 */
+	F(driver_version) /* cuDriverGetVersion: 13000 */                 \
+	F(power_limit_mw) /* of NVML, as the following ones */            \
+	F(ecc) /* 1: off, 2: on */                                        \
+	F(ecc_errors) /* uncorrected, since the driver was loaded */      \
+	F(limit_readings) /* one after each benchmark */                  \
+	F(limits) /* of the clock: bits of probe_clock_limits, of any reading */
+#define BENCH_GPU_TEXTS(F)                                    \
+	F(name, 96)                                           \
+	F(uuid, 48)                                           \
+	F(driver, 64)                                         \
+	F(date, 16) /* of the measurement: "2026-11-23" */    \
+	F(nvsnoop, 16) /* version of nvsnoop that measured */ \
+	F(cpu, 96) /* model of the host's processor, and its number */
 struct bench_gpu {
-	char name[96], uuid[48], driver[64];
-	char date[16]; /* date of the measurement: "2026-11-23" */
+#define BENCH_GPU_TEXT(f, size) char f[size];
+	BENCH_GPU_TEXTS(BENCH_GPU_TEXT)
+#undef BENCH_GPU_TEXT
 #define BENCH_GPU_FIELD(f) uint64_t f;
 	BENCH_GPU_FACTS(BENCH_GPU_FIELD)
 #undef BENCH_GPU_FIELD

@@ -52,8 +52,9 @@ static void card_bench(FILE *f, const struct bench_figures *figures, const struc
 		print_cell(f, r->most, "%.6g");
 		if (isfinite(r->sm_mhz))
 			fprintf(f, "%.0f%s |\n", r->sm_mhz,
-				bench_below_boost(&figures->gpu, r->sm_mhz) ? " (below boost)"
-									    : "");
+				bench_below_boost(&figures->gpu, r->sm_mhz)   ? " (below boost)"
+				: bench_above_boost(&figures->gpu, r->sm_mhz) ? " (above boost)"
+									      : "");
 		else
 			fputs("- |\n", f);
 	}
@@ -76,7 +77,14 @@ void bench_print_card(FILE *f, const struct bench_figures *figures,
 		(unsigned long long)g->cc_minor, (unsigned long long)g->sms);
 	if (g->boost_khz)
 		fprintf(f, ", boost %llu MHz", (unsigned long long)g->boost_khz / 1000);
-	fprintf(f, "; nvsnoop %s.\n", NVS_VERSION);
+	fprintf(f, "; nvsnoop %s", *g->nvsnoop ? g->nvsnoop : NVS_VERSION);
+	if (g->power_limit_mw)
+		fprintf(f, "; power limit %.0f W", (double)g->power_limit_mw / 1000);
+	if (g->ecc)
+		fprintf(f, "; ECC %s", g->ecc == 2 ? "on" : "off");
+	if (*g->cpu)
+		fprintf(f, "; host %s", g->cpu);
+	fputs(".\n", f);
 	for (uint32_t i = 0; i < saved->n; i++)
 		card_bench(f, figures, bench_find_benchmark(saved->of[i].bench));
 }
@@ -250,16 +258,6 @@ static double margin_of(const char *unit, double end)
 	return fmax(fabs(end) * wider[i].share, wider[i].least);
 }
 
-static const struct bench_figure *figure_of(const struct bench_figures *f, const char *bench,
-					    const char *name, const char *parameter)
-{
-	for (uint32_t i = 0; i < f->nfigure; i++)
-		if (!strcmp(f->figure[i].bench, bench) && !strcmp(f->figure[i].name, name) &&
-		    !strcmp(f->figure[i].parameter, parameter))
-			return &f->figure[i];
-	return NULL;
-}
-
 static bool was_run(const struct bench_sample_set *saved, const char *bench)
 {
 	for (uint32_t i = 0; i < saved->n; i++)
@@ -352,7 +350,8 @@ static void print_difference(const struct compared *c, const struct bench_card_r
 /* Compares one row of the cards with the current figure. */
 static void compare_row(struct compared *c, const struct bench_card_row *r)
 {
-	const struct bench_figure *now = figure_of(c->figures, r->bench, r->name, r->parameter);
+	const struct bench_figure *now = bench_find_figure(c->figures, r->bench, r->name,
+							   r->parameter);
 
 	if (!was_run(c->saved, r->bench)) {
 		c->elsewhere++;
@@ -399,6 +398,24 @@ static void print_counts(const struct compared *c)
 			c->elsewhere);
 }
 
+/* What may explain differences and is no figure. */
+static void print_state(const struct compared *c)
+{
+	const struct bench_gpu *g = &c->figures->gpu;
+	const char *limits = bench_clock_limits(g);
+
+	if (g->ecc == 2)
+		fprintf(c->out,
+			"ECC is on; %llu uncorrected error%s since the driver was loaded.\n",
+			(unsigned long long)g->ecc_errors, g->ecc_errors == 1 ? "" : "s");
+	else if (g->ecc)
+		fputs("ECC is off.\n", c->out);
+	if (!strcmp(limits, "none"))
+		fputs("Nothing limited the clock after any benchmark.\n", c->out);
+	else if (*limits)
+		fprintf(c->out, "After benchmarks the clock was limited by: %s.\n", limits);
+}
+
 static void print_verdict(const struct compared *c, bool slow)
 {
 	if (!c->slowest && (slow || c->missing))
@@ -428,6 +445,7 @@ int bench_check_cards(FILE *out, const struct bench_figures *figures,
 	}
 	print_counts(&c);
 	slow = report_slow_clock(&c);
+	print_state(&c);
 	print_verdict(&c, slow);
 	free(c.now);
 	free(c.then);

@@ -99,6 +99,16 @@ const struct bench_figure *bench_figure_find(const struct bench_figures *f, cons
 	return NULL;
 }
 
+const struct bench_figure *bench_find_figure(const struct bench_figures *f, const char *bench,
+					     const char *name, const char *parameter)
+{
+	for (uint32_t i = 0; i < f->nfigure; i++)
+		if (!strcmp(f->figure[i].bench, bench) && !strcmp(f->figure[i].name, name) &&
+		    !strcmp(f->figure[i].parameter, parameter))
+			return &f->figure[i];
+	return NULL;
+}
+
 void bench_figures_free(struct bench_figures *f)
 {
 	for (uint32_t i = 0; i < f->nfigure; i++) {

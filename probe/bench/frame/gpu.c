@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens the GPU to measure and reads its properties. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "probe/bench/frame/internal.h"
 #include "probe/lib/driver.h"
 
@@ -23,6 +25,29 @@ static uint64_t read_attribute(int device, int which)
 	int v = 0;
 
 	return cu.cuDeviceGetAttribute(&v, which, device) || v < 0 ? 0 : (uint64_t)v;
+}
+
+/* Reads the model of the host's processor, without what would end a cell: "Intel(R) Xeon(R)
+ * Platinum 8480C, 16 CPUs". */
+static void read_cpu(char *cpu, size_t room)
+{
+	FILE *f = fopen("/proc/cpuinfo", "r");
+	char line[256], model[64] = "";
+
+	while (f && !*model && fgets(line, sizeof(line), f)) {
+		char *colon = strchr(line, ':');
+
+		/* x86, then Arm. */
+		if (colon && (!strncmp(line, "model name", 10) || !strncmp(line, "CPU part", 8)))
+			sscanf(colon + 1, " %63[^\n]", model);
+	}
+	if (f)
+		fclose(f);
+	for (char *c = model; *c; c++)
+		if (!isprint((unsigned char)*c) || *c == '|' || *c == '"')
+			*c = ' ';
+	if (*model)
+		snprintf(cpu, room, "%s, %ld CPUs", model, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
@@ -46,6 +71,8 @@ void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
 	};
 	snprintf(gpu->name, sizeof(gpu->name), "%s", s->gpu);
 	snprintf(gpu->driver, sizeof(gpu->driver), "%s", s->driver);
+	snprintf(gpu->nvsnoop, sizeof(gpu->nvsnoop), "%s", NVS_VERSION);
+	read_cpu(gpu->cpu, sizeof(gpu->cpu));
 	if (!cu.cuDriverGetVersion(&version) && version > 0)
 		gpu->driver_version = (uint64_t)version;
 	if (cu.cuDeviceTotalMem_v2 && !cu.cuDeviceTotalMem_v2(&bytes, s->device))

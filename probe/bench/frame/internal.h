@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include "probe/bench/frame/bench.h"
+#include "probe/lib/nvml.h"
 #include "probe/probe.h"
 #include "probe/lib/table.h"
 
@@ -78,12 +79,18 @@ void bench_figures_free(struct bench_figures *figures);
 /* Finds a figure by name, and by parameter if that is not NULL. Returns NULL if there is none. */
 const struct bench_figure *bench_figure_find(const struct bench_figures *figures, const char *name,
 					     const char *parameter);
+/* The same of one benchmark. */
+const struct bench_figure *bench_find_figure(const struct bench_figures *figures, const char *bench,
+					     const char *name, const char *parameter);
 
 /* ---- print.c, picture.c ---- */
 
 /* Prints the figures of the benchmarks in SAVED. Text omits details unless DETAILS. */
 void bench_print_figures(const struct bench_figures *figures, const struct bench_sample_set *saved,
 			 enum probe_format format, bool details);
+struct nvs_json;
+/* Writes members that describe the GPU, the host and the versions. */
+void bench_json_machine(struct nvs_json *json, const struct bench_gpu *gpu);
 void bench_draw_plots(const struct bench_figures *figures, const char *folder);
 /* A clock below this share of the boost clock counts as below boost. */
 #define BENCH_BELOW_BOOST 0.98
@@ -91,6 +98,24 @@ static inline bool bench_below_boost(const struct bench_gpu *gpu, double mhz)
 {
 	return gpu->boost_khz && mhz < (double)gpu->boost_khz / 1000 * BENCH_BELOW_BOOST;
 }
+
+/* A clock above this share of it is marked: half of a step of Hopper's clock, 15 MHz, and more than
+ * the resolution of a reading, 0.1 %. */
+#define BENCH_ABOVE_BOOST 1.004
+static inline bool bench_above_boost(const struct bench_gpu *gpu, double mhz)
+{
+	return gpu->boost_khz && mhz > (double)gpu->boost_khz / 1000 * BENCH_ABOVE_BOOST;
+}
+/* What limited the clock after any benchmark: "power; temperature", "none", or "" if unknown. */
+const char *bench_clock_limits(const struct bench_gpu *gpu);
+
+/* ---- ratio.c, accel_sim.c ---- */
+
+/* Prints the figures that both have, with B / A. Exits if there is none. */
+void bench_print_ratios(const struct bench_figures *a, const struct bench_figures *b,
+			enum probe_format format, bool details);
+/* Writes figures as parameters of the simulator Accel-Sim to FILE, at PATH, and closes it. */
+void bench_write_accel_sim(const char *path, FILE *file, const struct bench_figures *figures);
 
 /* ---- card.c ---- */
 
@@ -174,5 +199,10 @@ void bench_run_spin(struct bench_run *run);
 /* Opens the GPU and calls bench_run_begin(). Exits if there is none. */
 void bench_run_open(struct bench_run *run, int device);
 void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *session);
+
+/* ---- state.c ---- */
+
+/* Reads power limit, ECC, and what limits the clock now, which is added to earlier readings. */
+void bench_gpu_take_state(struct bench_gpu *gpu, const struct probe_nvml *nvml);
 
 #endif

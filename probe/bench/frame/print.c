@@ -20,19 +20,33 @@ static const struct nvs_column own[] = {
 	{"max", "most", .rank = 2, .decimals = 3},
 	{"sm_mhz", "SM MHz", .flags = NVS_COLUMN_LEFT},
 	{"below_boost", "", .flags = NVS_COLUMN_JSON},
+	{"above_boost", "", .flags = NVS_COLUMN_JSON},
 	{"detail", "", .flags = NVS_COLUMN_JSON},
 	{"gpu", "", .flags = NVS_COLUMN_DETAIL},
 };
-enum { OWN = sizeof(own) / sizeof(own[0]), MAX_GPUS = 12 };
+/* What CSV has in every row after them, and JSON once. */
+static const struct nvs_column machine[] = {
+	{"driver", ""},	       {"date", ""},	  {"uuid", ""},	      {"nvsnoop", ""},
+	{"cpu", ""},	       {"boost_mhz", ""}, {"memory_mhz", ""}, {"memory_bytes", ""},
+	{"power_limit_w", ""}, {"ecc", ""},	  {"ecc_errors", ""}, {"clock_limits", ""},
+};
+enum {
+	OWN = sizeof(own) / sizeof(own[0]),
+	MACHINE = sizeof(machine) / sizeof(machine[0]),
+	MAX_GPUS = 12,
+	MORE = MACHINE > MAX_GPUS ? MACHINE : MAX_GPUS
+};
 
 /* Figures while they are printed, with the text of their clocks. */
 struct shown {
 	struct probe_table table;
-	struct nvs_column column[OWN + MAX_GPUS];
+	struct nvs_column column[OWN + MORE];
+	struct nvs_value machine[MACHINE]; /* of CSV */
+	uint32_t machines; /* how many of them are columns */
 	const char *gpu[MAX_GPUS];
 	uint32_t gpus;
 	char (*clock)[24];
-	bool slow; /* a row has a clock below boost */
+	bool slow, fast; /* a row has a clock below boost, above it */
 };
 
 static void find_published_gpus(struct shown *s, const struct bench_figures *f, const char *bench)
@@ -68,9 +82,10 @@ static double published_value(const struct bench_figures *f, const char *bench, 
 static void add_row(struct shown *s, const struct bench_figures *f,
 		    const struct bench_figure *figure)
 {
-	bool slow = bench_below_boost(&f->gpu, figure->sm_mhz);
+	bool slow = bench_below_boost(&f->gpu, figure->sm_mhz),
+	     fast = bench_above_boost(&f->gpu, figure->sm_mhz);
 	char *clock = s->clock[s->table.of.nrows];
-	struct nvs_value cell[OWN + MAX_GPUS] = {
+	struct nvs_value cell[OWN + MORE] = {
 		PROBE_WORDS(figure->bench),
 		PROBE_WORDS(figure->name),
 		PROBE_WORDS(figure->parameter),
@@ -80,15 +95,21 @@ static void add_row(struct shown *s, const struct bench_figures *f,
 		FLOAT(figure->most),
 		{.kind = NVS_VALUE_FLOAT, .real = figure->sm_mhz, .text = clock},
 		TRUTH(slow),
+		TRUTH(fast),
 		TRUTH(figure->detail),
 		PROBE_WORDS(f->gpu.name),
 	};
 
-	snprintf(clock, sizeof(*s->clock), "%.0f%s", figure->sm_mhz, slow ? " *" : "");
+	snprintf(clock, sizeof(*s->clock), "%.0f%s", figure->sm_mhz,
+		 slow	? " *"
+		 : fast ? " +"
+			: "");
 	s->slow |= slow;
+	s->fast |= fast;
 	for (uint32_t i = 0; i < s->gpus; i++)
 		cell[OWN + i] = PROBE_NUMBER(published_value(f, figure->bench, figure->name,
 							     figure->parameter, s->gpu[i]));
+	memcpy(cell + OWN + s->gpus, s->machine, s->machines * sizeof(*cell));
 	probe_table_add_row(&s->table, cell);
 }
 
@@ -131,7 +152,8 @@ static void begin_rows(struct shown *s, const struct bench_figures *f, const cha
 			"", s->gpu[i], .decimals = 3,
 			.rank = (uint8_t)(strcmp(s->gpu[i], "theory") ? 3 + i : 1)};
 	s->table = (struct probe_table)PROBE_TABLE("bench", s->column);
-	s->table.of.ncolumns = OWN + s->gpus;
+	memcpy(s->column + OWN + s->gpus, machine, s->machines * sizeof(*machine));
+	s->table.of.ncolumns = OWN + s->gpus + s->machines;
 	s->clock = calloc(f->nfigure + f->npublished + 1, sizeof(*s->clock));
 	if (!s->clock)
 		probe_die("out of memory");
@@ -183,6 +205,11 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 	}
 	if (s.slow)
 		probe_print_wrapped("* the SM clock was below boost");
+	if (s.fast)
+		probe_print_wrapped(bench_format(
+			"+ the SM clock was above the %llu MHz that the driver reports as boost; "
+			"the reading is the kernel's cycles by %%globaltimer",
+			(unsigned long long)f->gpu.boost_khz / 1000));
 	print_sentences(f->note, f->nnote, b->name, "");
 	print_sentences(f->missing, f->nmissing, b->name, "Missing: ");
 	if (more) {
@@ -241,6 +268,53 @@ static void print_published(struct nvs_json *j, const struct bench_figures *f)
 	nvs_json_close(j, ']');
 }
 
+static struct nvs_value text_or_none(const char *text)
+{
+	return *text ? PROBE_WORDS(text) : (struct nvs_value){.kind = NVS_VALUE_NONE};
+}
+
+static struct nvs_value count_or_none(uint64_t n, bool known)
+{
+	return (struct nvs_value){.kind = known ? NVS_VALUE_COUNT : NVS_VALUE_NONE, .count = n};
+}
+
+static struct nvs_value per_1000(uint64_t n)
+{
+	return n ? FLOAT((double)n / 1000) : (struct nvs_value){.kind = NVS_VALUE_NONE};
+}
+
+static void describe_machine(const struct bench_gpu *g, struct nvs_value cell[MACHINE])
+{
+	const struct nvs_value known[MACHINE] = {
+		text_or_none(g->driver),
+		text_or_none(g->date),
+		text_or_none(g->uuid),
+		text_or_none(g->nvsnoop),
+		text_or_none(g->cpu),
+		per_1000(g->boost_khz),
+		per_1000(g->memory_khz),
+		count_or_none(g->memory_bytes, g->memory_bytes),
+		per_1000(g->power_limit_mw),
+		{.kind = g->ecc ? NVS_VALUE_TRUTH : NVS_VALUE_NONE, .count = g->ecc == 2},
+		count_or_none(g->ecc_errors, g->ecc == 2),
+		text_or_none(bench_clock_limits(g)),
+	};
+
+	memcpy(cell, known, sizeof(known));
+}
+
+void bench_json_machine(struct nvs_json *j, const struct bench_gpu *gpu)
+{
+	struct nvs_value about[MACHINE];
+
+	describe_machine(gpu, about);
+	nvs_json_text(j, "gpu", gpu->name);
+	for (int i = 0; i < MACHINE; i++) {
+		nvs_json_key(j, machine[i].name);
+		nvs_value_json(j->file, &about[i]);
+	}
+}
+
 static void print_json(const struct bench_figures *f, const struct nvs_table *rows)
 {
 	struct nvs_json j = {.file = stdout};
@@ -248,9 +322,7 @@ static void print_json(const struct bench_figures *f, const struct nvs_table *ro
 	nvs_json_open(&j, NULL, '{');
 	nvs_json_number(&j, "schema", PROBE_SCHEMA);
 	nvs_json_text(&j, "study", rows->report);
-	nvs_json_text(&j, "gpu", f->gpu.name);
-	nvs_json_text(&j, "driver", f->gpu.driver);
-	nvs_json_text(&j, "date", f->gpu.date);
+	bench_json_machine(&j, &f->gpu);
 	nvs_json_open(&j, "rows", '[');
 	nvs_table_json(&j, rows, rows->nrows);
 	nvs_json_close(&j, ']');
@@ -265,8 +337,9 @@ static void print_json(const struct bench_figures *f, const struct nvs_table *ro
 static void print_rows(const struct bench_figures *f, bool json)
 {
 	struct nvs_out out = {.file = stdout};
-	struct shown s = {0};
+	struct shown s = {.machines = json ? 0 : MACHINE};
 
+	describe_machine(&f->gpu, s.machine);
 	begin_rows(&s, f, NULL);
 	for (uint32_t i = 0; i < f->nfigure; i++)
 		add_row(&s, f, &f->figure[i]);

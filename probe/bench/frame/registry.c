@@ -10,19 +10,23 @@
 	B(bench_control) \
 	B(bench_schedulers) \
 	B(bench_icache) \
+	B(bench_icache_jumps) \
 	B(bench_icache_owner) \
 	B(bench_constant) \
 	B(bench_constant_icache) \
 	B(bench_banks) \
+	B(bench_uniform_banks) \
 	B(bench_registers) \
 	B(bench_latencies) \
 	B(bench_tensor_code) \
 	B(bench_dpx) \
+	B(bench_throughput) \
 	B(bench_l1_latency) \
 	B(bench_l1_bandwidth) \
 	B(bench_l1_size) \
 	B(bench_l1_lines) \
 	B(bench_l2_latency) \
+	B(bench_l2_lines) \
 	B(bench_l2_bandwidth) \
 	B(bench_shared_latency) \
 	B(bench_shared_bandwidth) \
@@ -38,6 +42,8 @@
 	B(bench_launch_latency) \
 	B(bench_p2p) \
 	B(bench_matmul) \
+	B(bench_sustained) \
+	B(bench_sustained_types) \
 	B(bench_power) \
 	B(bench_thermal) \
 	B(bench_steady)

@@ -57,8 +57,10 @@ void bench_save_samples(FILE *f, const struct bench_sample_set *saved)
 {
 	const struct bench_gpu *g = &saved->gpu;
 
-	fprintf(f, "%s\nname %s\nuuid %s\ndriver %s\ndate %s\n", first_line, g->name, g->uuid,
-		g->driver, g->date);
+	fprintf(f, "%s\n", first_line);
+#define SAVE_TEXT(text, size) fprintf(f, #text " %s\n", g->text);
+	BENCH_GPU_TEXTS(SAVE_TEXT)
+#undef SAVE_TEXT
 #define SAVE(fact) fprintf(f, #fact " %llu\n", (unsigned long long)g->fact);
 	BENCH_GPU_FACTS(SAVE)
 #undef SAVE
@@ -197,14 +199,11 @@ static const char *parse_line(struct loading *l, char *line)
 		bench_add_missing(l->samples, "%s", text);
 		return NULL;
 	}
-	if (!strcmp(line, "name"))
-		return parse_text(g->name, sizeof(g->name), text);
-	if (!strcmp(line, "uuid"))
-		return parse_text(g->uuid, sizeof(g->uuid), text);
-	if (!strcmp(line, "driver"))
-		return parse_text(g->driver, sizeof(g->driver), text);
-	if (!strcmp(line, "date"))
-		return parse_text(g->date, sizeof(g->date), text);
+#define TAKE_TEXT(fact, size)     \
+	if (!strcmp(line, #fact)) \
+		return parse_text(g->fact, size, text);
+	BENCH_GPU_TEXTS(TAKE_TEXT)
+#undef TAKE_TEXT
 #define TAKE(fact)                \
 	if (!strcmp(line, #fact)) \
 		return parse_property(&g->fact, text);

@@ -5,6 +5,7 @@
 #include "probe/lib/table.h"
 #include "sass/sass.h"
 #include <math.h>
+#include <string.h>
 
 void code_decode_insn(const uint64_t word[2], struct nvs_sass_insn *insn)
 {
@@ -58,6 +59,46 @@ void code_set_barriers(uint64_t word[2], unsigned write, unsigned read, unsigned
 	word[1] &= ~(0xfffull << 46);
 	word[1] |= (uint64_t)(write & 7) << 46 | (uint64_t)(read & 7) << 49 |
 		   (uint64_t)(wait & 0x3f) << 52;
+}
+
+const uint64_t *code_find_branch(const uint64_t (*word)[2], uint32_t n)
+{
+	struct nvs_sass_insn insn;
+
+	for (uint32_t i = n; i-- > 0;) {
+		code_decode_insn(word[i], &insn);
+		if (nvs_sass_insn_op(&insn) == 0x147 && insn.predicate == 7 && !insn.negated)
+			return word[i];
+	}
+	return NULL;
+}
+
+/* Sets N bits from AT on; AT + N <= 128. */
+static void set_bits(uint64_t word[2], unsigned at, unsigned n, uint64_t value)
+{
+	for (unsigned k = 0; k < n; k++, at++) {
+		word[at / 64] &= ~(1ull << at % 64);
+		word[at / 64] |= (value >> k & 1) << at % 64;
+	}
+}
+
+/* The field counts words of 4 bytes from the next instruction on; since Hopper its low 8 bits are
+ * stored separately. */
+void code_write_branch(uint64_t (*word)[2], const uint64_t branch[2], uint32_t from, uint32_t to,
+		       bool hopper)
+{
+	uint64_t distance = (uint64_t)((int64_t)to - from - 1) * 4;
+	uint64_t *at = word[from];
+
+	memcpy(at, branch, sizeof(word[0]));
+	if (hopper) {
+		set_bits(at, 16, 8, distance);
+		set_bits(at, 34, 48, distance >> 8);
+	} else {
+		set_bits(at, 34, 48, distance);
+	}
+	code_set_stall(at, 5, true);
+	code_set_barriers(at, 7, 7, 0x3f);
 }
 
 double code_median(double *value, uint32_t n)

@@ -22,6 +22,14 @@ void code_set_reuse(uint64_t word[2], unsigned mask);
 /* The barriers that the instruction sets (7: none), and a mask of those it waits for. */
 void code_set_barriers(uint64_t word[2], unsigned write, unsigned read, unsigned wait);
 
+/* Finds an unconditional BRA of the kernel, such as the one to itself at its end. Returns NULL if
+ * there is none. */
+const uint64_t *code_find_branch(const uint64_t (*word)[2], uint32_t n);
+/* Makes instruction FROM a copy of such a BRA to instruction TO, which first waits for all
+ * barriers. HOPPER: the encoding of sm_90 and newer. */
+void code_write_branch(uint64_t (*word)[2], const uint64_t branch[2], uint32_t from, uint32_t to,
+		       bool hopper);
+
 /* Generate PTX that loads 32-bit registers NAME0 to NAME(N-1) from byte AT of the results area on,
  * so that the optimizer cannot know their values, or stores them there. */
 void code_write_loads(struct bench_text *text, const char *name, unsigned n, unsigned at);

@@ -4,10 +4,10 @@
  * ld.global.ca; loads of the second round that are slower than a hit were evicted. Size: for each
  * shared memory carveout in steps of 16 KiB, then 1 KiB around the first misses. Lines, for one
  * carveout: latencies by position for slightly more lines than fit; the sector size, by loading
- * another word after word 0 of a line; and how many lines at distances of 128 bytes to 256 KiB are
- * kept, where fewer means that they share sets. The latency of a hit is measured on 1 KiB with the
- * same carveout. Expected: 10 times 17 launches and 17 points of 12; 11 points of 12; 12 times 20
- * launches and 2 points of 12: 4 s.
+ * another word after word 0 of a line; and how many addresses at distances of 32 bytes to 256 KiB
+ * are kept: closer than a line they share it, and fewer far apart means that they share sets. The
+ * latency of a hit is measured on 1 KiB with the same carveout. Expected: 10 times 17 launches and
+ * 17 points of 12; 11 points of 12; 14 times 20 launches and 2 points of 12: 4 s.
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -22,6 +22,7 @@ enum {
 	COARSE = 16 * KIB,
 	SLOWER_BY = 40,
 	EXTRA = 4,
+	NEAREST = 32,
 	FARTHEST = 256 << 10,
 	THREADS = 1024 /* threads of the block; only one is active */
 };
@@ -277,6 +278,9 @@ static bool kept_apart(struct l1_size_scan *s)
 {
 	uint64_t few = 1, many = MAX_LINES;
 
+	/* Closer ones share lines. */
+	if (s->stride < LINE)
+		many *= LINE / s->stride;
 	while (many - few > 1) {
 		uint64_t middle = (few + many) / 2;
 		const uint64_t *results = run_scan(s, middle);
@@ -301,6 +305,7 @@ static void measure_sets(struct bench_run *run, struct l1_size_scan s)
 	s.stride = LINE;
 	if (!find_limit(&s))
 		return;
+	s.stride = NEAREST;
 	while (s.stride <= FARTHEST && kept_apart(&s))
 		s.stride *= 2;
 }
@@ -497,12 +502,33 @@ static double kept_of(const struct bench_series *series)
 	return kept;
 }
 
+/* Addresses closer than a line share it: of those twice as far apart half as many are kept, until
+ * each has its own. */
+static void derive_line(const struct bench_samples *samples, struct bench_figures *figures)
+{
+	for (unsigned apart = NEAREST; apart <= 1024; apart *= 2) {
+		const struct bench_series *series =
+			bench_find_series(samples, bench_format("%u B apart", apart));
+		double kept = series ? kept_of(series) : 0, next;
+
+		series = bench_find_series(samples, bench_format("%u B apart", 2 * apart));
+		next = series ? kept_of(series) : 0;
+		if (!(kept > 0 && next > 0))
+			return;
+		if (next < 0.75 * kept)
+			continue;
+		bench_figure(figures, "L1 line", "", "B", apart, NAN, NAN, series->point[0].sm_mhz);
+		return;
+	}
+}
+
 /* If address bits select the set directly, doubling the distance halves the number of lines kept,
  * down to one set. If it is constant for large distances, more bits are hashed. */
 static void derive_sets(const struct bench_samples *samples, struct bench_figures *figures)
 {
 	double all = NAN, least = INFINITY, first = NAN, farthest = 0;
 
+	derive_line(samples, figures);
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
 		double apart, kept;

@@ -4,10 +4,11 @@
  * during each batch NVML is asked for the SM clock, power, temperature and what limits the clock.
  * Nothing is set, and no temperature is forced.
  *
- * power: FP16, 512 to 16,384 rows, 5 s each; a value is the mean of an eleventh of that. steady:
- * FP32 of 1,024 rows for 60 s, by time. thermal: FP16 of 8,192 rows for 60 s, by temperature.
+ * sustained: int8 of 16,384 rows for 30 s, by time; a value is the mean of 3 s. sustained-types:
+ * the same with other types, 8,192 rows. power: FP16, 512 to 16,384 rows, 5 s each; a value is the
+ * mean of an eleventh of that. steady: FP32 of 1,024 rows for 60 s, by time. thermal: FP16 of 8,192
+ * rows for 60 s, by temperature.
  */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,63 +16,23 @@
 #include <time.h>
 #include "probe/bench/frame/bench.h"
 #include "probe/bench/compute/products.h"
+#include "probe/lib/nvml.h"
 #include "probe/lib/table.h"
 #include "probe/probe.h"
 
-/* Values of nvml.h. */
-enum { CLOCK_SM = 1, SENSOR_GPU = 0 };
-static const struct reason {
-	const char *name;
-	uint64_t bit;
-} reason[] = {
-	{"limited by power", 0x4},
-	{"limited by hardware", 0x8},
-	{"limited by temperature", 0x20},
-	{"limited by temperature, hardware", 0x40},
-	{"limited by power, hardware", 0x80},
-};
-enum { REASONS = sizeof reason / sizeof *reason, LOAD_S = 5, LONG_S = 60 };
-
-struct nvml {
-	int (*init)(void);
-	int (*device_of)(const char *bus, void **device);
-	int (*clock)(void *device, int which, unsigned *mhz);
-	int (*power)(void *device, unsigned *milliwatts);
-	int (*temperature)(void *device, int which, unsigned *celsius);
-	int (*reasons)(void *device, unsigned long long *mask); /* optional */
-	void *device;
-};
+enum { SENSOR_GPU = 0, LOAD_S = 5, LONG_S = 60, SUSTAINED_S = 30 };
 
 struct power_reading {
 	double seconds, mhz, watts, celsius, tops;
 	uint64_t reasons;
 };
 
-static bool set_function(void *call, void *found)
+static bool open_nvml(struct bench_run *run, struct probe_nvml *m)
 {
-	memcpy(call, &found, sizeof found);
-	return found;
-}
-
-static bool open_nvml(struct bench_run *run, struct nvml *m)
-{
-	void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-	int device = 0;
-	char bus[32] = "";
-
-	if (!lib || !set_function(&m->init, dlsym(lib, "nvmlInit_v2")) ||
-	    !set_function(&m->device_of, dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2")) ||
-	    !set_function(&m->clock, dlsym(lib, "nvmlDeviceGetClockInfo")) ||
-	    !set_function(&m->power, dlsym(lib, "nvmlDeviceGetPowerUsage")) ||
-	    !set_function(&m->temperature, dlsym(lib, "nvmlDeviceGetTemperature")) ||
-	    !cu.cuDeviceGetPCIBusId || m->init() || cu.cuCtxGetDevice(&device) ||
-	    cu.cuDeviceGetPCIBusId(bus, sizeof bus, device) || m->device_of(bus, &m->device)) {
+	if (!probe_nvml_open(m, NULL))
 		bench_add_missing(bench_samples(run),
 				  "NVML (libnvidia-ml.so.1) does not work here");
-		return false;
-	}
-	set_function(&m->reasons, dlsym(lib, "nvmlDeviceGetCurrentClocksThrottleReasons"));
-	return true;
+	return m->device;
 }
 
 static double now_s(void)
@@ -83,16 +44,17 @@ static double now_s(void)
 }
 
 /* Runs one batch and reads NVML meanwhile. Sets N to what takes 20 ms. */
-static bool run_batch(const struct nvml *m, struct bench_products *p, uint32_t size, uint32_t *n,
-		      struct power_reading *seen)
+static bool run_batch(const struct probe_nvml *m, struct bench_products *p, uint32_t size,
+		      uint32_t *n, struct power_reading *seen)
 {
-	unsigned mhz = 0, milliwatts = 0, celsius = 0;
+	unsigned mhz, milliwatts = 0, celsius = 0;
 	unsigned long long mask = 0;
 	double seconds;
 
 	if (!bench_products_begin(p, size, *n))
 		return false;
-	if (m->clock(m->device, CLOCK_SM, &mhz) || m->power(m->device, &milliwatts) ||
+	mhz = probe_nvml_sm_mhz(m);
+	if (!mhz || m->power(m->device, &milliwatts) ||
 	    m->temperature(m->device, SENSOR_GPU, &celsius) ||
 	    (m->reasons && m->reasons(m->device, &mask))) {
 		bench_products_end(p);
@@ -121,22 +83,25 @@ static void add_value(struct bench_run *run, const char *name, const char *x, co
 		bench_add_value(p, v);
 }
 
-static void add_seen(struct bench_run *run, const char *x, double at, const struct power_reading *s)
+/* OF precedes the names of the series. */
+static void add_seen(struct bench_run *run, const char *of, const char *x, double at,
+		     const struct power_reading *s)
 {
-	add_value(run, "SM clock", x, "MHz", at, s->mhz);
-	add_value(run, "power", x, "W", at, s->watts);
+	add_value(run, bench_format("%sSM clock", of), x, "MHz", at, s->mhz);
+	add_value(run, bench_format("%spower", of), x, "W", at, s->watts);
 	if (strcmp(x, "temperature"))
-		add_value(run, "temperature", x, "degrees", at, s->celsius);
-	add_value(run, "products", x, "Top/s", at, s->tops);
-	for (int i = 0; i < REASONS; i++)
-		add_value(run, reason[i].name, x, "share", at, s->reasons & reason[i].bit ? 1 : 0);
+		add_value(run, bench_format("%stemperature", of), x, "degrees", at, s->celsius);
+	add_value(run, bench_format("%sproducts", of), x, "Top/s", at, s->tops);
+	for (int i = 0; i < PROBE_CLOCK_LIMITS; i++)
+		add_value(run, bench_format("%slimited by %s", of, probe_clock_limits[i].name), x,
+			  "share", at, s->reasons & probe_clock_limits[i].bit ? 1 : 0);
 }
 
 /* Runs a load for SECONDS, and adds the mean of each PART. */
-static void run_load(struct bench_run *run, const char *type, uint32_t size, double seconds,
-		     double part, const char *by)
+static void run_load_of(struct bench_run *run, const char *type, uint32_t size, double seconds,
+			double part, const char *by, const char *of)
 {
-	struct nvml m = {0};
+	struct probe_nvml m = {0};
 	struct bench_products *p = NULL;
 	double begin, next;
 	struct power_reading sum = {0}, s;
@@ -158,7 +123,7 @@ static void run_load(struct bench_run *run, const char *type, uint32_t size, dou
 		if (s.seconds < next)
 			continue;
 		sum.mhz /= seen, sum.watts /= seen, sum.celsius /= seen, sum.tops /= seen;
-		add_seen(run, by,
+		add_seen(run, of, by,
 			 !strcmp(by, "size")	  ? size
 			 : !strcmp(by, "seconds") ? round((s.seconds - begin) / part) * part
 						  : round(sum.celsius),
@@ -175,10 +140,32 @@ failed:
 	bench_products_free(run, p);
 }
 
+static void run_load(struct bench_run *run, const char *type, uint32_t size, double seconds,
+		     double part, const char *by)
+{
+	run_load_of(run, type, size, seconds, part, by, "");
+}
+
 static void measure_power(struct bench_run *run)
 {
 	for (uint32_t size = 512; size <= 16384; size *= 2)
 		run_load(run, "FP16", size, LOAD_S, (double)LOAD_S / BENCH_REPEATS, "size");
+}
+
+/* int8 falls most from its first milliseconds, which matmul measures. */
+static void measure_sustained(struct bench_run *run)
+{
+	run_load(run, "int8", 16384, SUSTAINED_S, 3, "seconds");
+}
+
+static void measure_sustained_types(struct bench_run *run)
+{
+	static const char *const types[] = {"FP64", "FP32", "TF32",
+					    "FP16", "BF16", "FP8, cublasLt"};
+
+	for (unsigned k = 0; k < sizeof(types) / sizeof(*types); k++)
+		run_load_of(run, types[k], 8192, SUSTAINED_S, 3, "seconds",
+			    bench_format("%s, ", types[k]));
 }
 
 static void measure_steady(struct bench_run *run)
@@ -212,6 +199,12 @@ static double add_figure_at(const struct bench_series *series, uint32_t k,
 	return median;
 }
 
+/* What precedes NAME's part AT, "FP16, ": " (FP16)"; "" if nothing does. */
+static const char *type_of(const char *name, const char *at)
+{
+	return at > name ? bench_format(" (%.*s)", (int)(at - name - 2), name) : "";
+}
+
 /* Derives figures by size and by temperature; by time only the first and the last, and a plot of
  * all. */
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -220,6 +213,8 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];
 		bool share = !strcmp(series->unit, "share"), any = false;
+		const char *clock = strstr(series->name, "SM clock"),
+			   *limited = share ? strstr(series->name, "limited by") : NULL;
 		double lowest = INFINITY, at = NAN;
 
 		for (uint32_t k = 0; k < series->n; k++) {
@@ -235,20 +230,26 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 				at = p->x;
 			}
 		}
-		if (!strcmp(series->name, "SM clock") && gpu->boost_khz &&
-		    lowest < 0.98 * (double)gpu->boost_khz / 1e3)
+		if (clock && gpu->boost_khz && lowest < 0.98 * (double)gpu->boost_khz / 1e3)
 			bench_add_note(figures,
-				       "The clock is lowest at %s %g: %.0f MHz, %.0f %% of boost.",
-				       series->x, at, lowest,
+				       "The clock is lowest at %s %g%s: %.0f MHz, %.0f %% of "
+				       "boost.",
+				       series->x, at, type_of(series->name, clock), lowest,
 				       1e5 * lowest / (double)gpu->boost_khz);
-		if (share && any)
-			bench_add_note(figures, "The clock was %s at times.", series->name);
+		if (limited && any)
+			bench_add_note(figures, "The clock was %s at times%s.", limited,
+				       type_of(series->name, limited));
 		else if (!share && any)
 			bench_add_plot(figures, series->name, series->name, series,
 				       !strcmp(series->x, "size"), false);
 	}
 }
 
+BENCH(bench_sustained, "sustained", "",
+      "int8 products of 16,384 rows for 30 s: rate, clock, power, temperature", measure_sustained,
+      derive_figures);
+BENCH(bench_sustained_types, "sustained-types", "", "the same with other types, 8,192 rows: 180 s",
+      measure_sustained_types, derive_figures, .slow = true);
 BENCH(bench_power, "power", "M26", "clock and power under matrix products, by size: 40 s",
       measure_power, derive_figures, .slow = true);
 BENCH(bench_thermal, "thermal", "M27",

@@ -40,12 +40,6 @@ $(BUILD)/tests/cupti/libcupti.so.13: tests/probe/cupti.c
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -Wno-missing-prototypes -fPIC -shared -o $@ $<
 TEST_DEPS += $(BUILD)/tests/cupti/libcupti.so.13
 
-# What is read of a GPU where NVML would be.
-$(BUILD)/tests/nvml/libnvidia-ml.so.1: tests/probe/nvml.c
-	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -Wno-missing-prototypes -fPIC -shared -Wl,-soname,libnvidia-ml.so.1 -o $@ $<
-TEST_DEPS += $(BUILD)/tests/nvml/libnvidia-ml.so.1
-
 # Every benchmark's kernels through ptxas, where one is: build/tests/bench/kernels 75 80 89 90 100 [NAME...]
 $(BUILD)/tests/bench/kernels: tests/bench/kernels.c $(BUILD)/libbench.a $(BUILD)/libsass.a $(BUILD)/libcli.a \
                                $(BUILD)/libnvsnoop-decode.a

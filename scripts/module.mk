@@ -105,7 +105,7 @@ TEST_AGAIN += bundle
 SLOW_TESTS += scripts/check-bundle
 
 # Packages that the bundle contains or links in; their licences are included.
-BUNDLED = $(if $(UNWINDER),libunwind8) libelf-dev libzstd-dev libdeflate-dev libiberty-dev libsqlite3-dev libncurses-dev
+BUNDLED = $(if $(UNWINDER),libunwind8) libelf-dev libzstd-dev libdeflate-dev zlib1g-dev libiberty-dev libsqlite3-dev libncurses-dev
 
 .PHONY: bundle
 bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-record nvsnoop-exporter)
@@ -124,8 +124,8 @@ bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsn
 	$(Q)install -m 644 LICENSE $(BUNDLE) && install -m 644 scripts/bundle-readme.md $(BUNDLE)/README.md
 	$(call say,BUNDLE,$(BUNDLE))
 
-# libc and libm are on every machine and must come from the same one.
-BUNDLE_LIBS = -Wl,-Bstatic -Wl,--start-group $(filter-out -lm,$(REPORT_LIBS)) -Wl,--end-group -Wl,-Bdynamic -lm
+# libelf needs zlib. libc and libm are on every machine and must come from the same one.
+BUNDLE_LIBS = -Wl,-Bstatic -Wl,--start-group $(filter-out -lm,$(REPORT_LIBS)) -lz -Wl,--end-group -Wl,-Bdynamic -lm
 
 $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)

@@ -4,8 +4,9 @@
  * trampoline, while another one runs the store. That thread meets the store, which traps, or the
  * stop, which faults, or the jump; a handler reads the code and the site's state.
  *
- * Models write_all(), write_store(), nvs_patch_site_of() and nvs_patch_resume_at() in
- * trap/enter/patch.c, and fetch_instruction() in trap/enter/fault.c.
+ * Models write_all(), nvs_patch_site_of() and nvs_patch_resume_at() in trap/enter/patch.c,
+ * nvs_site_write_store() in trap/arch/x86_64/site_write.c, and fetch_instruction() in
+ * trap/enter/fault.c.
  *
  * Shown: no thread runs a mixture of old and new bytes, or a trampoline that is not filled in; the
  * handler never takes bytes of the patch for the program's, and knows each stop that was run. Not
@@ -52,7 +53,7 @@ inline lists()
 	instr(PATCHER, 2, STORE, ADDRESS, 0);
 	instr(PATCHER, 3, RELEASE, STATE, 0);
 	instr(PATCHER, 4, UNLESS(MUTANT_NO_STATE_FENCE, FENCE), NOWHERE, 0);
-	/* write_store() */
+	/* nvs_site_write_store() */
 	instr(PATCHER, 5, STORE, FIRST, 0);
 	instr(PATCHER, 6, UNLESS(MUTANT_NO_STOP_SYNC, FENCE), NOWHERE, 0);
 	instr(PATCHER, 7, STORE, SECOND, 0);

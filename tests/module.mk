@@ -51,7 +51,7 @@ $(BUILD)/apps/bench $(BUILD)/apps/throw $(BUILD)/apps/reload: $(BUILD)/apps/%: t
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl -lpthread
 
-include tests/sass/module.mk tests/kill/module.mk tests/tsan/module.mk tests/apps/api/module.mk tests/apps/nvtx/module.mk tests/html/module.mk
+include tests/sass/module.mk tests/kill/module.mk tests/tsan/module.mk tests/apps/api/module.mk tests/apps/nvtx/module.mk tests/html/module.mk tests/aarch64/module.mk
 
 # It judges what remains of frames on its own stack, which without optimisation are others.
 $(BUILD)/tests/unit/test_abandoned.o: override O = 2

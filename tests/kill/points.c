@@ -33,8 +33,8 @@ __attribute__((constructor)) static void read_wish(void)
 	fast_only = !strcmp(end, ":fast");
 	text = getenv("NVSNOOP_TEST_KILLED");
 	if (text)
-		killed_fd = (int)nvs_sys4(SYS_openat, AT_FDCWD, text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-					  0600, 0);
+		killed_fd = (int)nvs_sys4(SYS_openat, AT_FDCWD, text,
+					  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 }
 
 void nvs_test_point(enum nvs_point point)

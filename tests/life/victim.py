@@ -33,6 +33,12 @@ def expect(holds, *what):
         raise Wrong(" ".join(str(w) for w in what))
 
 
+def not_under_qemu(why):
+    """At the start of a case that qemu-user cannot run."""
+    if "QEMU_LD_PREFIX" in os.environ:
+        raise Skip(f"qemu-user: {why}")
+
+
 def case(function):
     """Marks a function as a case; its name is the case's name."""
     _cases.append(function)

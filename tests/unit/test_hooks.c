@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
@@ -306,7 +307,7 @@ static void test_fds(void)
 	CHECK(close_range((unsigned)b, (unsigned)b, 0) == 0 && fcntl(b, F_GETFD) == -1);
 
 	{
-		int p[2];
+		int p[2], expected;
 
 		CHECK(pipe(p) == 0 && write(p[1], "abc", 3) == 3);
 		CHECK(ioctl(p[0], FIONREAD, &waiting) == 0 && waiting == 3);
@@ -315,7 +316,10 @@ static void test_fds(void)
 		CHECK(ioctl(p[0], 0xc020462a, (void *)8) == -1 && errno == ENOTTY);
 		CHECK(ioctl(p[0], 33, (void *)8) == -1 && errno == ENOTTY);
 		close(p[0]);
-		CHECK(ioctl(p[0], 0xc020462a, NULL) == -1 && errno == EBADF);
+		/* qemu-user says ENOTTY, since it does not know the call. */
+		syscall(SYS_ioctl, p[0], 0xc020462a, NULL);
+		expected = errno;
+		CHECK(ioctl(p[0], 0xc020462a, NULL) == -1 && errno == expected);
 		close(p[1]);
 	}
 	fd = open("/dev/null", O_RDWR);

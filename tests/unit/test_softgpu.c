@@ -57,7 +57,8 @@ static void test_nodes(void)
 	CHECK(ioctl(copy, 0xc00846d6, &(uint64_t){0}) == 0); /* the duplicate keeps the file */
 	CHECK(ioctl(copy, 0xc02846d6, &st) == -1 && errno == EINVAL);
 	close(copy);
-	CHECK(ioctl(copy, 0xc00846d6, &(uint64_t){0}) == -1 && errno == EBADF);
+	CHECK(ioctl(copy, 0xc00846d6, &(uint64_t){0}) == -1);
+	CHECK(fcntl(copy, F_GETFD) == -1 && errno == EBADF);
 	close(gpu);
 	close(uvm);
 }

@@ -96,6 +96,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 			      .fp = nvs_context_fp(m),
 			      .lr = nvs_context_lr(m)};
 	n = unw_backtrace(pcs, 256);
+	for (int i = 0; i < n; i++)
+		pcs[i] = (void *)nvs_strip_return((uintptr_t)pcs[i]);
 	while (own < n && (uintptr_t)pcs[own] != last.pc)
 		own++;
 	last.pcs = pcs + own;
@@ -397,9 +399,7 @@ static void test_signal_frame(void)
 /* Code without rules, with and without a frame pointer. */
 static void test_code_without_rules(void)
 {
-	static const uint8_t bare[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd6,
-				       0x48, 0x83, 0xc4, 0x08, 0xc3};
-	static const uint8_t framed[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd6, 0x5d, 0xc3};
+	static const uint8_t bare[] = CALL_BARE, framed[] = CALL_FRAMED;
 	uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void (*call)(struct chain *, step_fn) = (void (*)(struct chain *, step_fn))(uintptr_t)code;
@@ -408,6 +408,7 @@ static void test_code_without_rules(void)
 
 	for (int form = 0; form < 2; form++) {
 		memcpy(code, form ? framed : bare, form ? sizeof(framed) : sizeof(bare));
+		__builtin___clear_cache((char *)code, (char *)code + 64);
 		for (int i = 0; i < 3; i++) {
 			call(&c, store_leaf);
 			CHECK(last.n >= 2 && last.before == NVS_NONE && last.after == NVS_NONE);

@@ -16,7 +16,8 @@ static inline uintptr_t nvs_context_fp(const mcontext_t *m); /* frame pointer */
 static inline uintptr_t nvs_context_lr(const mcontext_t *m);
 /* True if the program single-steps itself. */
 static inline bool nvs_context_steps(const mcontext_t *m);
-/* Removes the signature of a return address, where processors sign them. */
+/* A return address as the call left it: without its signature, where processors sign them, and
+ * without what unwinders subtract from it. */
 static inline uintptr_t nvs_strip_return(uintptr_t address);
 /* The return address of a function that has just been entered with SP and LR. */
 static inline uintptr_t nvs_return_address(uintptr_t sp, uintptr_t lr);

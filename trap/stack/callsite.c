@@ -152,6 +152,8 @@ static uint32_t unwind_stack(void **pcs, const struct where *w, void ***first)
 	while (n > 0 && n < MAX_FRAMES && !known_module(view, (uintptr_t)pcs[n - 1]) &&
 	       add_module((uintptr_t)pcs[n - 1]))
 		n = unwinder(pcs, MAX_FRAMES);
+	for (int i = 0; i < n; i++)
+		pcs[i] = (void *)nvs_strip_return((uintptr_t)pcs[i]);
 	for (int i = 0; i < n && i < OWN_FRAMES; i++) {
 		if ((uintptr_t)pcs[i] != wanted || (w->caller && !i))
 			continue;

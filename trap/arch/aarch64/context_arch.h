@@ -34,13 +34,14 @@ static inline bool nvs_context_steps(const mcontext_t *m)
 	return false;
 }
 
-/* A no-op on processors that do not sign. */
+/* Removes the signature, on processors that sign. libunwind subtracts 1 from return addresses here:
+ * they are multiples of 4. */
 static inline uintptr_t nvs_strip_return(uintptr_t address)
 {
 	register uintptr_t x30 __asm__("x30") = address;
 
 	__asm__("hint #7 /* xpaclri */" : "+r"(x30));
-	return x30;
+	return (x30 + 3) & ~3ul;
 }
 
 static inline uintptr_t nvs_return_address(uintptr_t sp, uintptr_t lr)

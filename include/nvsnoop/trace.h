@@ -5,6 +5,7 @@
 #define NVSNOOP_TRACE_H
 
 #include <stdint.h>
+#include "nvsnoop/allocation.h"
 #include "nvsnoop/count.h"
 #include "nvsnoop/fault.h"
 #include "nvsnoop/graph.h"
@@ -86,13 +87,12 @@ enum nvs_rec_type {
 	NVS_REC_WINDOW = 44, /* recording begins or ends */
 	NVS_REC_PART = 45, /* the trace before this point was not kept */
 	/* 46..48: the GPU's own time */
-	/* GPU timestamps of a submission, or of an empty bracket before it */
-	NVS_REC_GPU_TIME = 46,
+	NVS_REC_GPU_TIME = 46, /* GPU timestamps of a submission, or of an empty bracket */
 	NVS_REC_GPU_CLOCK = 47, /* a GPU's clock and the session's at one moment */
 	NVS_REC_UNTIMED = 48, /* submissions of a channel without a GPU_TIME, and why */
+	NVS_REC_ALLOCATION = 49, /* memory allocated before the trace: nvsnoop/allocation.h */
 	/* 50..51: nvsnoop/count.h */
-	/* a kernel that counts its instructions, or the reason why it does not */
-	NVS_REC_COUNTER = 50,
+	NVS_REC_COUNTER = 50, /* a kernel that counts its instructions, or why it does not */
 	NVS_REC_COUNT = 51, /* instructions executed by such kernels since the previous COUNT */
 	/* 52..54: nvsnoop/fault.h */
 	NVS_REC_FAULT = 52, /* a channel's error notifier was written */

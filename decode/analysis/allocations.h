@@ -99,6 +99,8 @@ struct nvs_allocs {
 void nvs_allocs_begin(struct nvs_allocs *a, const struct nvs_source *s);
 /* Call in trace order. Returns 0 or -ENOMEM. */
 int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call);
+/* The same for records: allocations from before a trace on demand. */
+int nvs_allocs_record(struct nvs_allocs *a, const struct nvs_rec *rec);
 /* Call at the end of the trace: allocations that are still live are reported as unfreed. */
 int nvs_allocs_end(struct nvs_allocs *a);
 void nvs_allocs_free(struct nvs_allocs *a);
@@ -113,6 +115,9 @@ struct nvs_alloc_by {
 	bool selected;
 };
 
+/* allocation_size.c: the bytes that CALL allocates, at ADDRESS; UINT64_MAX if unknown. */
+uint64_t nvs_alloc_size(const struct nvs_trace *trace, const struct nvs_call *call,
+			uint64_t address);
 int nvs_allocs_add(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs_alloc_kind kind,
 		   uint64_t address, uint64_t bytes);
 /* Frees the allocation at ADDRESS; *FOUND: there was one. AGAIN: only if a graph allocated it,

@@ -70,7 +70,7 @@ $(BUILD)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-dec
 
 # ---- for others: what the public headers declare, and nothing else ----
 
-DECODE_HEADERS = $(addprefix include/nvsnoop/,decode.h calls.h count.h fault.h graph.h image.h nvtx.h ops.h record.h spool.h trace.h)
+DECODE_HEADERS = $(addprefix include/nvsnoop/,allocation.h decode.h calls.h count.h fault.h graph.h image.h nvtx.h ops.h record.h spool.h trace.h)
 DECODE_ABI     = 1# raised when a program that was linked before does not work any more
 PUBLIC         = $(BUILD)/public
 PUBLIC_SO      = libnvsnoop-decode.so.$(DECODE_ABI)

@@ -37,7 +37,7 @@ bench:
 
 # ---- install ----
 
-TOOLS = nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-exporter
+TOOLS = nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-record nvsnoop-exporter
 MAN   = $(TOOLS:%=%.1)
 SHARE = $(wildcard share/nvsnoop/*.*)
 CARDS = $(wildcard share/nvsnoop/cards/*)
@@ -108,7 +108,7 @@ SLOW_TESTS += scripts/check-bundle
 BUNDLED = $(if $(UNWINDER),libunwind8) libelf-dev libzstd-dev zlib1g-dev libiberty-dev libsqlite3-dev libncurses-dev
 
 .PHONY: bundle
-bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-exporter)
+bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-record nvsnoop-exporter)
 	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences prometheus sql)
 	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences prometheus sql)
 	$(Q)install -m 644 $(SHARE) $(BUNDLE)/prometheus
@@ -141,6 +141,10 @@ $(BUNDLE)/nvsnoop-top: $(TOP_OBJ) $(RECORD_NAME) $(BUILD)/liblive.a $(BUILD)/lib
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic -Wl,--start-group $(TOP_LIBS) $(DECODE_LIBS) \
 	    -Wl,--end-group -Wl,-Bdynamic && rm -f $@.d
+
+$(BUNDLE)/nvsnoop-record: $(RECORD_OBJ) $(RECORD_BASE) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ $(BUNDLE_LIBS) && rm -f $@.d
 
 $(BUNDLE)/nvsnoop-exporter: $(EXPORTER_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)

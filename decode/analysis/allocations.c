@@ -719,6 +719,62 @@ int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call)
 	return r;
 }
 
+/* ---- what was allocated before a trace on demand ---- */
+
+/* The call is not in the trace. */
+static const struct nvs_call_api unknown_api = {.name = ""};
+
+static enum handle_space space_of(uint32_t kind)
+{
+	switch (kind) {
+	case NVS_ALLOC_ARRAY:
+		return ARRAY;
+	case NVS_ALLOC_PHYSICAL:
+	case NVS_ALLOC_IMPORTED:
+		return PHYSICAL;
+	case NVS_ALLOC_EXTERNAL:
+		return EXTERNAL;
+	default:
+		return ADDRESS;
+	}
+}
+
+/* It was freed before the window; a free in the window may have been recorded before this. */
+static int drop_earlier(struct nvs_allocs *a, const struct nvs_rec_allocation *rec)
+{
+	const struct nvs_alloc_place *p = find_place(a, rec->address, space_of(rec->kind));
+
+	return p && p->top && p->top->api == &unknown_api ? end_unseen(a, p->top, rec->rec.time)
+							  : 0;
+}
+
+int nvs_allocs_record(struct nvs_allocs *a, const struct nvs_rec *record)
+{
+	const struct nvs_rec_allocation *rec = (const void *)record;
+	struct nvs_alloc_by by;
+	struct nvs_alloc *made;
+	int r;
+
+	if (record->type != NVS_REC_ALLOCATION || rec->kind >= NVS_ALLOC_VIEW)
+		return 0;
+	if (record->flags & NVS_ALLOCATION_GONE)
+		return drop_earlier(a, rec);
+	by = (struct nvs_alloc_by){.api = &unknown_api,
+				   .context = rec->context,
+				   .begin = rec->at,
+				   .end = record->time,
+				   .thread = NVS_NONE,
+				   .stack = rec->stack,
+				   .selected = true};
+	r = add_alloc(a, &by, (enum nvs_alloc_kind)rec->kind,
+		      (struct place_key){rec->address, space_of(rec->kind)}, rec->bytes, &made);
+	if (r || !made || space_of(rec->kind) != ADDRESS)
+		return r;
+	note_gpu(a, made->row, rec->address);
+	a->on_alloc(a->arg, rec->address);
+	return 0;
+}
+
 /* ---- begin and end ---- */
 
 static void ignore_address(void *arg, uint64_t address)

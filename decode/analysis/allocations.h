@@ -99,6 +99,8 @@ struct nvs_allocs {
 void nvs_allocs_begin(struct nvs_allocs *a, const struct nvs_source *s);
 /* Call in trace order. Returns 0 or -ENOMEM. */
 int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call);
+/* The same for records: allocations from before a trace on demand. */
+int nvs_allocs_record(struct nvs_allocs *a, const struct nvs_rec *rec);
 /* Call at the end of the trace: allocations that are still live are reported as unfreed. */
 int nvs_allocs_end(struct nvs_allocs *a);
 void nvs_allocs_free(struct nvs_allocs *a);

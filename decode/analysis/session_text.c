@@ -98,7 +98,9 @@ static void set_end(struct nvs_session_text *r)
 	uint64_t problems = nvs_trace_problems(r->trace);
 
 	if (s->end == NVS_END_ORDERLY)
-		snprintf(r->ended, sizeof(r->ended), "normally");
+		snprintf(r->ended, sizeof(r->ended), "%s",
+			 nvs_trace_goes_on(r->trace) ? "not yet: only the recording ended"
+						     : "normally");
 	else if (s->end == NVS_END_RUNNING)
 		snprintf(r->ended, sizeof(r->ended), "not yet: still running, read up to now");
 	else if (s->end == NVS_END_DAMAGED)

@@ -102,7 +102,7 @@ static const char *line_of(const struct memory_row *r)
 	    (has_counts(r) || r->sort <= NVS_ALLOC_FAILED) && !r->sizeless, r->bytes)              \
 	COL(ns, time_ns, "seconds", DETAIL, 0, r->sort == OF_TIME, r->ns)                          \
 	COL(text, error, "error", DETAIL, 0, error_of(r))                                          \
-	COL(text, api, "api", DETAIL, 0, r->api ? nvs_call_name(r->api) : "")                      \
+	COL(text, api, "api", DETAIL, 0, r->api && * r->api->name ? nvs_call_name(r->api) : "")    \
 	COL(text, line, "line", DETAIL, 0, line_of(r))                                             \
 	COL(text, frames, "frames", DETAIL, 0, r->frames)                                          \
 	NVS_SOURCE_COLUMNS(COL, r->source)
@@ -462,12 +462,14 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	struct memory_state *st = arg;
 	int64_t ns;
 
-	if (rec->type != NVS_REC_OBJECT && rec->type != NVS_REC_OBJECT_GONE)
+	if (rec->type != NVS_REC_OBJECT && rec->type != NVS_REC_OBJECT_GONE &&
+	    rec->type != NVS_REC_ALLOCATION)
 		return 0;
 	if (st->at != INT64_MAX &&
 	    nvs_clock_since_start(st->allocs.source->trace, rec->time, &ns) && ns > st->at)
 		return 1;
-	return nvs_rm_memory_record(&st->driver, rec);
+	return rec->type == NVS_REC_ALLOCATION ? nvs_allocs_record(&st->allocs, rec)
+					       : nvs_rm_memory_record(&st->driver, rec);
 }
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each,

@@ -48,6 +48,7 @@ static const uint16_t fixed[] = {
 	[NVS_REC_GPU_TIME] = sizeof(struct nvs_rec_gpu_time),
 	[NVS_REC_GPU_CLOCK] = sizeof(struct nvs_rec_gpu_clock),
 	[NVS_REC_UNTIMED] = sizeof(struct nvs_rec_untimed),
+	[NVS_REC_ALLOCATION] = sizeof(struct nvs_rec_allocation),
 	[NVS_REC_COUNTER] = sizeof(struct nvs_rec_counter),
 	[NVS_REC_COUNT] = sizeof(struct nvs_rec_count),
 	[NVS_REC_FAULT] = sizeof(struct nvs_rec_fault),

@@ -5,6 +5,7 @@
 #define NVSNOOP_TRACE_H
 
 #include <stdint.h>
+#include "nvsnoop/allocation.h"
 #include "nvsnoop/count.h"
 #include "nvsnoop/fault.h"
 #include "nvsnoop/graph.h"
@@ -86,13 +87,12 @@ enum nvs_rec_type {
 	NVS_REC_WINDOW = 44, /* recording begins or ends */
 	NVS_REC_PART = 45, /* the trace before this point was not kept */
 	/* 46..48: the GPU's own time */
-	/* GPU timestamps of a submission, or of an empty bracket before it */
-	NVS_REC_GPU_TIME = 46,
+	NVS_REC_GPU_TIME = 46, /* GPU timestamps of a submission, or of an empty bracket */
 	NVS_REC_GPU_CLOCK = 47, /* a GPU's clock and the session's at one moment */
 	NVS_REC_UNTIMED = 48, /* submissions of a channel without a GPU_TIME, and why */
+	NVS_REC_ALLOCATION = 49, /* memory allocated before the trace: nvsnoop/allocation.h */
 	/* 50..51: nvsnoop/count.h */
-	/* a kernel that counts its instructions, or the reason why it does not */
-	NVS_REC_COUNTER = 50,
+	NVS_REC_COUNTER = 50, /* a kernel that counts its instructions, or why it does not */
 	NVS_REC_COUNT = 51, /* instructions executed by such kernels since the previous COUNT */
 	/* 52..54: nvsnoop/fault.h */
 	NVS_REC_FAULT = 52, /* a channel's error notifier was written */
@@ -382,8 +382,8 @@ struct nvs_rec_channel {
 #define NVS_CHAN_GONE_AT_EXIT (1u << 0) /* it was still alive at the end */
 #define NVS_CHAN_GONE_PUT_UNKNOWN (1u << 1) /* USERD could not be read: final_put is invalid */
 #define NVS_CHAN_GONE_DONE (1u << 2) /* followed by a struct nvs_channel_done (spool.h) */
-/* With AT_EXIT: the trace ends, but neither the channel nor the process; final_put is last_put. */
-#define NVS_CHAN_GONE_WINDOW (1u << 3)
+#define NVS_CHAN_GONE_WINDOW \
+	(1u << 3) /* only the trace ends; with AT_EXIT, final_put is last_put */
 
 struct nvs_rec_channel_gone {
 	struct nvs_rec rec;
@@ -604,8 +604,7 @@ enum nvs_window_cause {
 	NVS_WINDOW_DURATION = 2,
 	NVS_WINDOW_TRIGGER = 3, /* by the trigger file */
 	NVS_WINDOW_PROFILER = 4, /* cuProfilerStart, cuProfilerStop */
-	NVS_WINDOW_SIZE = 5, /* the trace has reached its --max-size, or --keep-last could create no
-				further part; the last WINDOW */
+	NVS_WINDOW_SIZE = 5, /* --max-size is reached, or --keep-last can create no further part */
 	NVS_WINDOW_DEMAND = 6, /* nvsnoop-record */
 };
 

@@ -263,7 +263,7 @@ enum nvs_record_state nvs_record_request_poll(struct nvs_record_request *r)
 	if (!has_finished(r) && !alive)
 		die(r, "it ended before the trace was whole");
 	else if (r->state == NVS_RECORD_ASKED && now - r->begun >= ANSWER_NS)
-		die(r, "it does not answer");
+		die(r, "it does not answer: it is stopped, or in a sandbox");
 	return r->state;
 }
 

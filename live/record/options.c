@@ -78,17 +78,19 @@ int nvs_record_options_parse(struct nvs_record_options *o, int argc, char **argv
 	struct nvs_option table[NVS_OPTIONS_MAX] = {0};
 	struct nvs_command_line line = {
 		.program = "nvsnoop-record",
-		.usage = "Usage: nvsnoop record -p PID [-o FILE] [options]\n"
-			 "       nvsnoop record --all | NAME... [-o FILE] [options]\n"
-			 "\n"
-			 "Records programs that run under 'nvsnoop -o none' from now on, until "
-			 "Ctrl-C, or for\n"
-			 "a time: one process, or all whose program or job has one of the NAMEs. "
-			 "The windows\n"
-			 "of several processes open at the same moment.\n",
-		.notes = "Exit status: 0 if all traces are whole, 1 if a process refused or died, "
-			 "2 on a usage\n"
-			 "error. A program called record is started by 'nvsnoop -- record'.\n",
+		.usage =
+			"Usage: nvsnoop record -p PID [-o FILE] [options]\n"
+			"       nvsnoop record --all | NAME... [-o FILE] [options]\n"
+			"\n"
+			"Has programs that run under 'nvsnoop -o none' write a trace, until Ctrl-C "
+			"or for\n"
+			"a time: one process, or all whose program or job has one of the NAMEs. "
+			"Windows\n"
+			"of several processes open at the same moment.\n",
+		.notes =
+			"Exit status: 0 if all traces are whole, 1 if a process refused or died, "
+			"2 on a\n"
+			"usage error. A program called record is started by 'nvsnoop -- record'.\n",
 		.options = table,
 		.target = o,
 	};

@@ -2,6 +2,7 @@
 /* The name of a trace that was recorded on demand, chosen as the launcher does. */
 #include <errno.h>
 #include <stdlib.h>
+#include "live/read/page_set.h"
 #include "live/record/trace_name.h"
 #include "preload/base/names.h"
 #include "preload/base/options.h"

@@ -4,6 +4,7 @@
 #define NVSNOOP_LIVE_RECORD_TRACE_NAME_H
 
 #include <limits.h>
+#include "live/read/page_set.h"
 #include "live/read/record_request.h"
 
 /* Moves the trace of PAGE's process, PID as this program sees it, to the name that PATTERN expands

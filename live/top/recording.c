@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "live/read/page_set.h"
 #include "live/record/trace_name.h"
 #include "live/top/recording.h"
 

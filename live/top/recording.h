@@ -3,6 +3,7 @@
 #ifndef NVSNOOP_LIVE_TOP_RECORDING_H
 #define NVSNOOP_LIVE_TOP_RECORDING_H
 
+#include "live/read/page_set.h"
 #include "live/read/record_request.h"
 
 struct nvs_top_recording {

@@ -423,3 +423,67 @@ void nvs_live_free_context(struct nvs_live_page *p, uint64_t context)
 	}
 	nvs_live_unlock(&l->lock);
 }
+
+/* ---- for the start of a trace on demand ---- */
+
+/* Reads a row without the lock. Returns false if it is free, or is being changed. */
+static bool read_alloc(const struct nvs_live_page *p, uint32_t row, struct nvs_live_alloc *to)
+{
+	const struct nvs_live_alloc *a = alloc_at(p, row);
+
+	to->address = __atomic_load_n(&a->address, __ATOMIC_ACQUIRE);
+	to->bytes = a->bytes;
+	to->time = a->time;
+	to->kind = a->kind;
+	to->tid = a->tid;
+	to->site = a->site;
+	to->serial = a->serial;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return to->address && __atomic_load_n(&a->address, __ATOMIC_RELAXED) == to->address;
+}
+
+static void record_alloc(const struct nvs_live_page *p, uint32_t row,
+			 const struct nvs_live_alloc *a, uint16_t flags)
+{
+	struct nvs_rec_allocation rec = {
+		.rec = {NVS_REC_ALLOCATION, flags, sizeof(rec), 0},
+		.address = a->address,
+		.bytes = a->bytes,
+		.at = a->time,
+		.context = flags ? 0 : p->ledger->details[row].context,
+		.kind = a->kind,
+		.stack = a->site ? site_at(p, a->site)->stack : NVS_NONE,
+		.tid = a->tid,
+	};
+
+	nvs_record_write(&rec.rec);
+}
+
+void nvs_live_record_allocs(struct nvs_live_allocs_seen *seen)
+{
+	const struct nvs_live_page *p = nvs_live_page();
+
+	*seen = (struct nvs_live_allocs_seen){NULL, 0};
+	if (!p || !__atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE))
+		return;
+	seen->n = __atomic_load_n(&p->head->tables[NVS_LIVE_ALLOCS].used, __ATOMIC_ACQUIRE);
+	seen->rows = seen->n ? nvs_alloc(seen->n * sizeof(*seen->rows)) : NULL;
+	for (uint32_t row = 0; row < seen->n && seen->rows; row++)
+		if (read_alloc(p, row, &seen->rows[row]))
+			record_alloc(p, row, &seen->rows[row], 0);
+		else
+			seen->rows[row].address = 0;
+}
+
+void nvs_live_record_freed(struct nvs_live_allocs_seen *seen)
+{
+	const struct nvs_live_page *p = nvs_live_page();
+	struct nvs_live_alloc now;
+
+	for (uint32_t row = 0; row < seen->n && seen->rows; row++)
+		if (seen->rows[row].address &&
+		    (!read_alloc(p, row, &now) || now.serial != seen->rows[row].serial))
+			record_alloc(p, row, &seen->rows[row], NVS_ALLOCATION_GONE);
+	nvs_free(seen->rows, seen->n * sizeof(*seen->rows));
+	seen->rows = NULL;
+}

@@ -42,6 +42,17 @@ void nvs_live_mapping_add(struct nvs_live_page *page, uint64_t address, uint64_t
 /* Removes all mappings in this range, which are contiguous. */
 void nvs_live_mapping_remove(struct nvs_live_page *page, uint64_t address, uint64_t bytes);
 void nvs_live_handle_retain(struct nvs_live_page *page, uint64_t handle);
+/*
+ * A recording window opens: writes a record of each live allocation before, and afterwards one for
+ * each of these that was freed meanwhile. Allocations and frees that overlap the window are
+ * recorded as calls.
+ */
+struct nvs_live_allocs_seen {
+	struct nvs_live_alloc *rows; /* NULL: no memory, nothing was written */
+	uint32_t n;
+};
+void nvs_live_record_allocs(struct nvs_live_allocs_seen *seen);
+void nvs_live_record_freed(struct nvs_live_allocs_seen *seen);
 /* Removes all allocations of a context. */
 void nvs_live_free_context(struct nvs_live_page *page, uint64_t context);
 

@@ -2,13 +2,16 @@
 /* The keeper's part of recording on demand (preload/writer/on_demand.h): makes the trap record,
  * opens and closes the window, and makes the trap count only again. */
 #include "preload/base/clock.h"
+#include "preload/base/options.h"
 #include "preload/base/sys.h"
+#include "preload/live/memory.h"
 #include "preload/modules/modules.h"
 #include "preload/session/poll_thread.h"
+#include "preload/writer/on_demand.h"
 #include "preload/writer/session.h"
 #include "trap/buffer/process.h"
 
-#define EARLY_MS 2 /* sleeps that end this long before the window are exact enough */
+#define EARLY_MS 20 /* before the window opens; allocations are recorded in this time */
 
 static uint64_t real_ns(void)
 {
@@ -33,14 +36,18 @@ static void prepare_window(struct nvs_recorder *session)
 /* Returns false if it is too early. */
 static bool open_window(struct nvs_demand *d)
 {
+	struct nvs_live_allocs_seen allocs;
 	uint64_t now = nvs_clock_mono_ns();
 
 	if (now + EARLY_MS * 1000000ull < d->at)
 		return false;
+	nvs_live_record_allocs(&allocs);
+	now = nvs_clock_mono_ns();
 	if (now < d->at)
 		nvs_sleep(d->at - now);
 	nvs_switch_request(d->submissions, NVS_WINDOW_DEMAND);
 	atomic_store(&d->opened, real_ns());
+	nvs_live_record_freed(&allocs);
 	return true;
 }
 
@@ -99,5 +106,7 @@ unsigned nvs_demand_wait_ms(const struct nvs_recorder *session, unsigned most_ms
 	if (atomic_load(&d->step) != NVS_DEMAND_OPEN || atomic_load(&d->opened) ||
 	    d->at >= now + most_ms * 1000000ull)
 		return most_ms;
-	return d->at > now + EARLY_MS * 1000000ull ? (unsigned)((d->at - now) / 1000000) - 1 : 1;
+	return d->at > now + (EARLY_MS + 1) * 1000000ull
+		       ? (unsigned)((d->at - now) / 1000000) - EARLY_MS
+		       : 1;
 }

@@ -133,7 +133,7 @@ void nvs_naming_add_record(void *naming, const struct nvs_rec *rec)
 	void *to;
 
 	/* A record that the program has overwritten may be shorter than its type. */
-	if (!min_bytes || rec->size < min_bytes)
+	if (!min_bytes || rec->size < min_bytes || atomic_load(&n->done))
 		return;
 	to = reserve_record(&n->in, &n->filling, rec->size);
 	if (to)

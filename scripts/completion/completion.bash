@@ -57,6 +57,7 @@ _nvsnoop_values() {
 		mapfile -t words < <("$tool" --sort= 2>&1 | sed -n 's/^  //p' | tr ' ' '\n' | sed "s/^/$sign/")
 		return ;;
 	nvsnoop-top:PID*) _nvsnoop_processes "$tool" ;;
+	nvsnoop-record:PID*) _nvsnoop_processes "${tool%record}top" ;;
 	esac
 	case $takes in
 	COLUMN*)
@@ -79,7 +80,7 @@ _nvsnoop_words() {
 	local tool=${1/#\~\//$HOME/} word=${*: -1} before=("${@:2:$#-2}") previous='' i
 	((${#before[@]})) && previous=${before[-1]}
 	words=() also=''
-	if [[ ${before[0]-} == @(report|probe|top) && ${tool##*/} == nvsnoop ]]; then
+	if [[ ${before[0]-} == @(report|probe|top|record) && ${tool##*/} == nvsnoop ]]; then
 		_nvsnoop_words "${tool}-${before[0]}" "${before[@]:1}" "$word"
 		return
 	elif [[ ${tool##*/} == nvsnoop ]]; then
@@ -102,7 +103,7 @@ _nvsnoop_words() {
 	elif [[ $word == -* ]]; then
 		mapfile -t words < <(_nvsnoop_options "$tool" | sed 's/=.*/=/')
 	elif [[ ${tool##*/} == nvsnoop ]]; then
-		words=(report probe top) also=commands
+		words=(report probe top record) also=commands
 	elif [[ ${tool##*/} == nvsnoop-probe ]]; then
 		if [[ " ${before[*]} " == *" submit "* ]]; then
 			also=files
@@ -113,7 +114,7 @@ _nvsnoop_words() {
 		fi
 	elif [[ ${tool##*/} == nvsnoop-top && " ${before[*]} " == *" --hang "* ]]; then
 		_nvsnoop_processes "$tool"
-	elif [[ ${tool##*/} != nvsnoop-@(top|exporter) ]]; then
+	elif [[ ${tool##*/} != nvsnoop-@(top|record|exporter) ]]; then
 		also=files
 	fi
 }
@@ -173,4 +174,4 @@ _nvsnoop() {
 	mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen $i -- "$word")
 }
 
-complete -F _nvsnoop nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-exporter
+complete -F _nvsnoop nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-record nvsnoop-exporter

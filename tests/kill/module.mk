@@ -32,7 +32,7 @@ SLOW_TESTS += tests/kill/few
 TESTS      += tests/life/processes tests/life/stderr tests/life/loss tests/life/churn tests/life/patch tests/life/layouts \
               tests/life/storm tests/life/confined tests/life/trigger tests/life/levels \
               tests/life/onezero tests/life/running tests/life/windows tests/life/unrung tests/life/ranks tests/life/keeplast \
-              tests/life/timing tests/life/live tests/life/hangs tests/life/code tests/life/unseen tests/life/libcuda tests/life/faulted tests/life/races
+              tests/life/timing tests/life/live tests/life/ondemand tests/life/hangs tests/life/code tests/life/unseen tests/life/libcuda tests/life/faulted tests/life/races
 
 # The whole count: 250 at each place and 1,000 at random moments, by trap and by patch.
 .PHONY: kill-check

@@ -221,6 +221,10 @@ static bool number_of(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_
 	*id = slot ? atomic_load_explicit(&slot->id, memory_order_acquire) : 0;
 	if ((*id)--)
 		return true;
+	/* Without a place in the table it would get another number each time. A process without a
+	 * trace may run for weeks. */
+	if (!slot && nvs_level() == NVS_LEVEL_NONE)
+		return false;
 	/* Two threads that meet the same new stack at the same time both record it: harmless, and
 	 * neither waits. */
 	*id = atomic_fetch_add(&nvs_process->next_stack, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The live page's GPU times: what is taken as the time of a submission, in whichever order the times
- * come, and sums that are those of decode/query/estimate.c. */
+/* The live page's GPU times: what is taken as the time of a submission, in whichever order the
+ * times come, and sums that are those of decode/query/estimate.c. */
 /* LINK: preload decode/query/estimate.o -lm */
 #include <math.h>
 #include <stdlib.h>
@@ -38,8 +38,8 @@ static void take(struct nvs_timing_sink *s, uint32_t kind, uint64_t sequence, ui
 static void order(uint32_t kernel)
 {
 	struct nvs_timing_sink *s = nvs_live_gpu_sink_new(GPU, false);
-	const struct nvs_live_gpu_time *t = kernel_row(kernel), *all = work_row(
-									NVS_LIVE_COMPUTE_ENGINE);
+	const struct nvs_live_gpu_time *t = kernel_row(kernel),
+				       *all = work_row(NVS_LIVE_COMPUTE_ENGINE);
 
 	take(s, NVS_TIMING_REACHED, 0, 100, 150, 1, 0x1000); /* the first one of the channel */
 	EXPECT_EQ(t->timed, 1);
@@ -107,7 +107,8 @@ static void sums(uint32_t kernel)
 		uint64_t ns = 1000 + (uint64_t)rand() % 500, every = 1 + (uint64_t)rand() % 50;
 
 		take(s, NVS_TIMING_REACHED, i - 1, i * 10000, i * 10000 + 5000, NVS_NOT_DRAWN, 0);
-		take(s, NVS_TIMING_REACHED, i, i * 10000 + 10, i * 10000 + 5000 + ns, every, 0x1000);
+		take(s, NVS_TIMING_REACHED, i, i * 10000 + 10, i * 10000 + 5000 + ns, every,
+		     0x1000);
 		nvs_estimate_add(&want, (double)ns, every);
 	}
 	got = (struct nvs_estimate){.n = t->timed - before.timed,

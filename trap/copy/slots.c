@@ -107,10 +107,9 @@ void nvs_timing_write_slot(struct nvs_gpfifo_timing *t, struct nvs_timing_use *u
 static bool deliver_time(struct nvs_gpfifo_timing *t, const struct nvs_timing_use *use,
 			 struct nvs_rec_gpu_time *rec)
 {
-	bool skipped = t->sink && (use->kind == NVS_TIMING_EMPTY ? nvs_level() == NVS_LEVEL_NONE
-								 : use->skipped);
+	bool recorded = !t->sink || (nvs_level() != NVS_LEVEL_NONE && !use->skipped);
 
-	if (!skipped && !atomic_load(&nvs_writer_signal.ended) && nvs_record_write(&rec->rec))
+	if (recorded && !atomic_load(&nvs_writer_signal.ended) && nvs_record_write(&rec->rec))
 		return false;
 	if (t->sink)
 		t->sink->take(t->sink, rec, use->key, use->every && use->every != NVS_NOT_DRAWN);

@@ -166,6 +166,9 @@ static CUresult upload(struct CUfunc_st *f)
 	pthread_mutex_unlock(&ctx->lock);
 	if (!f->code)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = sg_place_variables(f->module);
+	if (r)
+		return r;
 	r = sg_upload_code(ctx, f->code, bytes, f->code_bytes);
 	return r ? r : sg_channel_wait(&ctx->ch[0], ctx->ch[0].payload);
 }

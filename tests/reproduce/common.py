@@ -57,3 +57,25 @@ def record(trace, options, *what, gpu="sass"):
 
 def report(*arguments):
     return run([REPORT, *arguments])
+
+
+def launched(trace):
+    """(number of the submission, kernel) of each direct launch."""
+    import nvsnoop
+    opened = nvsnoop.open(os.path.join(WORK, trace))
+    kernels = {(l["thread"], l["call"]): l["kernel"] for l in opened.launches()}
+    return [(o["submission"], kernels[o["thread"], o["call"]]) for o in opened.operations()
+            if o["op"] == "launch" and (o["thread"], o["call"]) in kernels]
+
+
+def reproduce(trace, submission, folder, *more):
+    """Makes the folder and builds its program. Returns what nvsnoop-report said, or fails."""
+    done = report(f"--reproduce={submission}", "-o", folder, *more, trace)
+    if done.returncode == 0:
+        built = run(["make", "-s", "-C", folder, f"CUDA={SOFT}", "CFLAGS=-O0 -Wall -Wextra -Werror -DRUNS=2"])
+        check(f"{folder} compiles", built.returncode == 0 and not built.stderr, built.stderr)
+    return done
+
+
+def replay(folder, *arguments, gpu="sass"):
+    return run(["./reproduce", *arguments], environment(gpu=gpu), os.path.join(WORK, folder))

@@ -20,20 +20,19 @@ static const char *layout(const struct nvs_parameter_layouts *l, const char *ker
 	return text;
 }
 
-static const char ptx[] =
-	".version 8.0\n.target sm_90\n"
-	".visible .entry first(\n"
-	"	.param .u64 first_0, // an address\n"
-	"	.param .u32 first_1,\n"
-	"	.param .align 8 .b8 first_2[24], /* a structure, by value */\n"
-	"	.param .u8 first_3,\n"
-	"	.param .u64 .ptr .global .align 128 first_4\n"
-	")\n{ ret; }\n"
-	".entry second() { ret; }\n"
-	".entry third .maxntid 32 { ret; }\n"
-	".entry strange(.param .b7 x) { ret; }\n"
-	".entry huge(.param .b8 x[99999999999]) { ret; }\n"
-	".entry cut(.param .u64 x, .param .u32";
+static const char ptx[] = ".version 8.0\n.target sm_90\n"
+			  ".visible .entry first(\n"
+			  "	.param .u64 first_0, // an address\n"
+			  "	.param .u32 first_1,\n"
+			  "	.param .align 8 .b8 first_2[24], /* a structure, by value */\n"
+			  "	.param .u8 first_3,\n"
+			  "	.param .u64 .ptr .global .align 128 first_4\n"
+			  ")\n{ ret; }\n"
+			  ".entry second() { ret; }\n"
+			  ".entry third .maxntid 32 { ret; }\n"
+			  ".entry strange(.param .b7 x) { ret; }\n"
+			  ".entry huge(.param .b8 x[99999999999]) { ret; }\n"
+			  ".entry cut(.param .u64 x, .param .u32";
 
 static void test_ptx(void)
 {

@@ -283,6 +283,25 @@ API CUresult cuFuncGetName(const char **name, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuFuncGetParamInfo(CUfunction f, size_t n, size_t *offset, size_t *size);
+CUresult cuFuncSetAttribute(CUfunction f, int attribute, int value);
+
+/* Since CUDA 12.4. */
+API CUresult cuFuncGetParamInfo(CUfunction f, size_t n, size_t *offset, size_t *size)
+{
+	if (!f || !offset || n >= f->nparams)
+		return CUDA_ERROR_INVALID_VALUE;
+	*offset = f->param_offset[n];
+	if (size)
+		*size = f->param_size[n];
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuFuncSetAttribute(CUfunction f, int attribute, int value)
+{
+	return f ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 /* The same numbers as in every launch's descriptor. */
 API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f)
 {

@@ -111,6 +111,8 @@ API CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *bytes, CUmodule m, co
 		if (ELF64_ST_TYPE(symbol[i].st_info) != STT_OBJECT ||
 		    strcmp((char *)m->cubin + strings->sh_offset + symbol[i].st_name, name))
 			continue;
+		if (!section(m, symbol[i].st_shndx)->sh_addr) /* a constant */
+			continue;
 		if (at)
 			*at = address_of(m, symbol + i);
 		if (bytes)

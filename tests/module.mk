@@ -65,7 +65,7 @@ $(BUILD)/tests/export/vocabulary: tests/export/vocabulary.c $(PUBLIC)/libnvsnoop
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< $(PUBLIC)/libnvsnoop-decode.a $(DECODE_LIBS)
 
-TESTS      += tests/golden/read tests/reproduce/parameters
+TESTS      += tests/golden/read tests/reproduce/parameters tests/reproduce/programs
 SLOW_TESTS += scripts/check-clang
 
 JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && n=4; echo $$n)

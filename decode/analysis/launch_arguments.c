@@ -217,8 +217,7 @@ bool nvs_arguments_of_call(const struct nvs_arguments *a, const struct nvs_call 
 	return true;
 }
 
-/* Addresses of user space, where CUDA places nearly all memory, and of aligned data. */
-static bool looks_like_address(uint64_t value)
+bool nvs_looks_like_address(uint64_t value)
 {
 	return value >> 40 == 0x7f && !(value & 3);
 }
@@ -235,7 +234,7 @@ static void read_word(const struct nvs_launch_arguments *of, uint32_t end, uint3
 		memcpy(&one->value, of->of.bytes + one->at, 8);
 		one->range = nvs_memory_range_at(of->ranges, one->value);
 		one->nowhere = of->ranges->n && !one->range && one->at % 8 == 0 &&
-			       looks_like_address(one->value);
+			       nvs_looks_like_address(one->value);
 		if (one->range || one->nowhere)
 			one->bytes = 8;
 		one->value = 0;

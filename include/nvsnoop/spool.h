@@ -46,7 +46,8 @@ struct nvs_spool {
 	uint32_t channels;
 	uint32_t ended; /* 1: the writer has ended normally */
 	uint64_t heartbeat; /* incremented while the writer is alive */
-	uint64_t clock_ticks[2]; /* first and latest calibration: ticks, ... */
+	uint64_t clock_ticks[2]; /* first and latest calibration: ticks, ... Before a second one is
+				  * made, [1] continues the line from load to [0] */
 	uint64_t clock_mono_ns[2];
 	uint64_t clock_real_ns[2];
 	uint64_t lost_submissions; /* not yet recorded in a GAP record */

@@ -156,14 +156,25 @@ static int start_trap(struct nvs_recorder *session)
 	return nvs_trap_init(&options);
 }
 
+/*
+ * The spool's second point is the writer's first calibration. A program that is killed before it
+ * has times all the same: until then the point lies on the line through the readings at load and
+ * at start, as far behind the start as the load is before it.
+ */
 static void mark_start(struct nvs_recorder *session)
 {
-	session->start = nvs_clock_read();
-	for (int i = 0; i < 2; i++) {
-		session->head->clock_ticks[i] = session->start.ticks;
-		session->head->clock_mono_ns[i] = session->start.mono_ns;
-		session->head->clock_real_ns[i] = session->start.real_ns;
-	}
+	const struct nvs_options *o = nvs_options();
+	struct nvs_spool *head = session->head;
+	struct nvs_clock_sample start = nvs_clock_read();
+	uint64_t loaded = session->clock == NVS_CLOCK_TSC ? o->loaded_tsc : o->loaded_ns;
+
+	session->start = start;
+	head->clock_ticks[0] = start.ticks;
+	head->clock_mono_ns[0] = start.mono_ns;
+	head->clock_real_ns[0] = start.real_ns;
+	head->clock_ticks[1] = start.ticks + (start.ticks - loaded);
+	head->clock_mono_ns[1] = start.mono_ns + (start.mono_ns - o->loaded_ns);
+	head->clock_real_ns[1] = start.real_ns + (start.mono_ns - o->loaded_ns);
 }
 
 static int start_recording(struct nvs_recorder *session)

@@ -245,7 +245,7 @@ static bool judge(const struct place *p, struct truth *t, bool killed, bool pois
 	if (!truth_compare(t, log_path, trace, fetches, may_be_unrung ? killer : 0))
 		return false;
 	if (t->missing || t->different || t->extra || t->unmarked || t->crowded || t->problems ||
-	    !t->crash)
+	    t->timeless || !t->crash)
 		return false;
 	if (p->point == POINT_STORE && !t->killer_has) {
 		snprintf(t->text, sizeof(t->text), "what was committed is not there");
@@ -268,7 +268,7 @@ static bool judge_short(struct truth *t, bool killed)
 		return true;
 	if (!truth_compare(t, log_path, trace, false, 0))
 		return !t->rung;
-	if (t->missing || t->different || t->extra || t->crowded || t->problems)
+	if (t->missing || t->different || t->extra || t->crowded || t->problems || t->timeless)
 		return false;
 	code = verify();
 	if (code == (t->crash ? 3 : 0) && (killed || !t->crash))

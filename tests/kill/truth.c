@@ -255,6 +255,7 @@ static bool read_trace(struct work *w, const char *path)
 	const struct nvs_finding *f;
 	struct nvs_error err;
 	struct nvs_trace *trace;
+	uint64_t ns;
 
 	if (nvs_trace_open(&trace, path, NULL, &err)) {
 		WRONG(w->t, "%.200s", err.text);
@@ -268,6 +269,11 @@ static bool read_trace(struct work *w, const char *path)
 	count_missing(w);
 	w->t->problems = nvs_trace_problems(trace);
 	w->t->crash = nvs_trace_session(trace)->end == NVS_END_CRASH;
+	/* Also of a program that was killed before the writer read the clock again. */
+	if (!nvs_clock_mono(trace, nvs_trace_session(trace)->last_time, &ns)) {
+		w->t->timeless++;
+		WRONG(w->t, "ticks cannot be converted to nanoseconds");
+	}
 	for (uint32_t i = 0; (f = nvs_trace_finding(trace, i)); i++)
 		if (f->kind == NVS_FINDING_PROBLEM)
 			WRONG(w->t, "%.200s", f->text);

@@ -17,6 +17,7 @@ struct truth {
 	uint64_t unmarked; /* of the killer's, which were not rung, without one */
 	uint64_t crowded; /* threads with more than one of them */
 	uint64_t problems; /* that the reader tells of */
+	uint64_t timeless; /* 1: its ticks cannot be converted */
 	bool crash; /* the reader says that the trace ended in a crash */
 	bool killer_has; /* the killer's last submission was recovered */
 	char text[256]; /* the first thing that is wrong, "" */

@@ -55,6 +55,8 @@ $(HTML)/policy: $(HTML)/page.js $(HTML)/page.css
 $(BUILD)/decode/export/html/page.o: $(addprefix $(HTML)/,page.js page.css page.html keys policy)
 $(BUILD)/decode/export/html/page.o: TOOL_CFLAGS += -DNVS_HTML='"$(HTML)"'
 
+$(BUILD)/decode/export/reproduce/program.o: decode/export/reproduce/body.txt
+
 $(BUILD)/libnvsnoop-decode.a: $(DECODE_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -70,7 +72,7 @@ $(BUILD)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-dec
 
 # ---- for others: what the public headers declare, and nothing else ----
 
-DECODE_HEADERS = $(addprefix include/nvsnoop/,allocation.h decode.h calls.h count.h fault.h graph.h image.h nvtx.h ops.h record.h spool.h trace.h)
+DECODE_HEADERS = $(addprefix include/nvsnoop/,allocation.h decode.h calls.h count.h fault.h graph.h image.h nvtx.h ops.h record.h snapshot.h spool.h trace.h)
 DECODE_ABI     = 1# raised when a program that was linked before does not work any more
 PUBLIC         = $(BUILD)/public
 PUBLIC_SO      = libnvsnoop-decode.so.$(DECODE_ABI)

@@ -66,7 +66,7 @@ $(BUILD)/tests/export/vocabulary: tests/export/vocabulary.c $(PUBLIC)/libnvsnoop
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< $(PUBLIC)/libnvsnoop-decode.a $(DECODE_LIBS)
 
-TESTS      += tests/golden/read
+TESTS      += tests/golden/read tests/reproduce/parameters tests/reproduce/programs
 TESTS      += tests/models/run
 SLOW_TESTS += scripts/check-clang
 

@@ -21,7 +21,7 @@
 
 #include "decode/analysis/allocations.h"
 #include "decode/analysis/kernel_code.h"
-#include "decode/analysis/launch_parameters.h"
+#include "decode/calls/launch_parameters.h"
 #include "decode/analysis/unfinished_work.h"
 
 #define NVS_FAULT_SMS 512u /* kept per fault: SMs with an error */

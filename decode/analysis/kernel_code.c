@@ -6,29 +6,14 @@
 #include "decode/base/hash.h"
 #include "decode/calls/images.h"
 #include "decode/calls/pass.h"
+#include "decode/analysis/image_code.h"
 #include "decode/analysis/kernel_code.h"
-
-/* Limit on unpacked bytes, relative to the image: the input is untrusted. */
-#define UNPACKED 64u
-#define UNPACKED_BASE (16u << 20)
 
 struct kept_cubin {
 	struct kept_cubin *next;
 	struct nvs_cubin cubin;
 	uint8_t bytes[];
 };
-
-static void *get_memory(void *arg, size_t size)
-{
-	return calloc(1, size);
-}
-
-static void free_memory(void *arg, void *p, size_t size)
-{
-	free(p);
-}
-
-static const struct nvs_sass_memory memory = {.get = get_memory, .put = free_memory};
 
 int nvs_kernel_codes_want(struct nvs_kernel_codes *k, const char *name)
 {
@@ -74,8 +59,9 @@ static bool set_code(struct nvs_named_code *row, const struct nvs_cubin *cubin,
 	return true;
 }
 
-static int add_cubin(struct nvs_kernel_codes *k, const void *data, size_t size)
+static int add_cubin(void *arg, const void *data, size_t size)
 {
+	struct nvs_kernel_codes *k = arg;
 	struct kept_cubin *kept = malloc(sizeof(*kept) + size);
 	struct nvs_cubin_functions all = {0};
 	bool used = false;
@@ -86,7 +72,7 @@ static int add_cubin(struct nvs_kernel_codes *k, const void *data, size_t size)
 		r = nvs_cubin_open(&kept->cubin, kept->bytes, size);
 	}
 	if (!r)
-		r = nvs_cubin_functions(&kept->cubin, &memory, &all);
+		r = nvs_cubin_functions(&kept->cubin, &nvs_sass_heap, &all);
 	for (uint32_t i = 0; i < all.n && !r; i++) {
 		struct nvs_named_code *row = all.function[i].kernel
 						     ? find_row(k, all.function[i].name)
@@ -94,7 +80,7 @@ static int add_cubin(struct nvs_kernel_codes *k, const void *data, size_t size)
 
 		used |= row && set_code(row, &kept->cubin, all.function + i);
 	}
-	nvs_cubin_functions_free(&all, &memory);
+	nvs_cubin_functions_free(&all, &nvs_sass_heap);
 	if (used) {
 		kept->next = k->kept;
 		k->kept = kept;
@@ -106,66 +92,16 @@ static int add_cubin(struct nvs_kernel_codes *k, const void *data, size_t size)
 
 /* ---- images ---- */
 
-static int add_fatbin(struct nvs_kernel_codes *k, const struct nvs_image *image)
-{
-	struct nvs_fatbin_entry e;
-	void *bytes;
-	int r = nvs_fatbin_choose(image->data, image->size, k->arch, &e, NULL);
-
-	if (!r && e.packed && e.unpacked > UNPACKED * (uint64_t)image->size + UNPACKED_BASE)
-		r = -EBADMSG;
-	if (!r)
-		r = nvs_fatbin_unpack(&e, &memory, &bytes);
-	if (r)
-		return r == -ENOMEM ? r : 0;
-	r = add_cubin(k, bytes, e.packed ? e.unpacked : e.size);
-	free(bytes);
-	return r;
-}
-
-static int add_image(struct nvs_kernel_codes *k, const struct nvs_trace_image *given)
-{
-	struct nvs_image image, fatbin;
-	uint32_t at = 0;
-	int r = 0;
-
-	if (!given->data || !given->whole || nvs_image_of(given->data, given->ndata, &image))
-		return 0;
-	switch (image.kind) {
-	case NVS_IMAGE_CUBIN:
-		return add_cubin(k, image.data, image.size);
-	case NVS_IMAGE_FATBIN:
-		return add_fatbin(k, &image);
-	case NVS_IMAGE_HOST:
-		while (!r && nvs_image_next(&image, &at, &fatbin))
-			r = add_fatbin(k, &fatbin);
-		return r;
-	default:
-		return 0;
-	}
-}
-
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct nvs_kernel_codes *k = arg;
 	const struct nvs_trace_image *image;
 
 	nvs_images_record(k->images, rec, &image);
-	return image ? add_image(k, image) : 0;
-}
-
-/* Architectures by compute class. */
-static uint32_t arch_of(uint32_t compute_class)
-{
-	static const struct {
-		uint16_t class, arch;
-	} archs[] = {{0xc3c0, 70}, {0xc5c0, 75}, {0xc6c0, 80},	{0xc7c0, 86},
-		     {0xc9c0, 89}, {0xcbc0, 90}, {0xcdc0, 100}, {0xcec0, 120}};
-
-	for (size_t i = 0; i < sizeof(archs) / sizeof(*archs); i++)
-		if (archs[i].class == compute_class)
-			return archs[i].arch;
-	return 0;
+	return image ? nvs_image_code_each(image, &(struct nvs_image_code){.arch = k->arch,
+									   .cubin = add_cubin,
+									   .arg = k})
+		     : 0;
 }
 
 int nvs_kernel_codes_read(struct nvs_kernel_codes *k, struct nvs_source *s, uint32_t compute_class)
@@ -174,7 +110,7 @@ int nvs_kernel_codes_read(struct nvs_kernel_codes *k, struct nvs_source *s, uint
 	struct nvs_pass *other = s->separate; /* its handles may be in use */
 	int r;
 
-	k->arch = arch_of(compute_class);
+	k->arch = nvs_arch_of_class(compute_class);
 	k->images = k->arch ? nvs_images_new() : NULL;
 	if (!k->images)
 		return k->arch ? -ENOMEM : 0;

@@ -48,6 +48,7 @@ static void free_parts(void *item)
 	nvs_durations_free(&row->times);
 	free(row->stacks);
 	free(row->reason);
+	free(row->parameters);
 	free(row->name);
 }
 

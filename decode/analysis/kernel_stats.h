@@ -44,6 +44,8 @@ struct nvs_kernel_row {
 	uint32_t instructions; /* in its code; NVS_NONE: unknown */
 	char *reason; /* why the kernel was not instrumented; NULL: it was, or counting was off */
 	char shapes[320];
+	char *parameters; /* of the latest direct launch; NULL: unknown */
+	uint64_t parameter_bytes;
 	double warp_share; /* of all instructions; negative: unknown */
 	double share, most; /* of all launches, and of the launches of the kernel with the most */
 	struct nvs_gpu_row *gpu; /* for the report: its GPU times; NULL: none */
@@ -51,6 +53,7 @@ struct nvs_kernel_row {
 };
 
 /* State of one trace while it is read. */
+struct nvs_arguments;
 struct nvs_kernels {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
@@ -60,6 +63,7 @@ struct nvs_kernels {
 	struct nvs_kernel_row *last; /* the row that was used last */
 	struct nvs_rows graphs; /* of kernel_graph_launches.c */
 	struct nvs_rows unseen; /* stacks of submissions without a recorded call */
+	struct nvs_arguments *arguments; /* for the report; NULL: not wanted */
 };
 
 /* Returns NULL if KERNEL is NULL or memory is short. */

@@ -8,6 +8,7 @@
 #include "decode/analysis/races.h"
 #include "decode/base/grow.h"
 #include "decode/calls/images.h"
+#include "decode/calls/pass.h"
 #include "decode/query/selection.h"
 #include "decode/calls/roles.h"
 #include "decode/gpu/qmd.h"

@@ -10,7 +10,7 @@
 
 #include "decode/analysis/copy_operands.h"
 #include "decode/analysis/current_context.h"
-#include "decode/analysis/launch_parameters.h"
+#include "decode/calls/launch_parameters.h"
 #include "decode/analysis/memory_accesses.h"
 #include "decode/analysis/parameter_uses.h"
 #include "decode/calls/handles.h"

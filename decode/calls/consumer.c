@@ -2,6 +2,7 @@
 /* Implements the public nvs_trace_read(): turns a consumer into one reader of a pass
  * (pass.h). */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "decode/base/sized.h"
 #include "decode/base/text.h"
@@ -9,6 +10,7 @@
 #include "decode/calls/progress_check.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/images.h"
+#include "decode/calls/launch_parameters.h"
 #include "decode/calls/pass.h"
 #include "decode/gpu/qmd.h"
 
@@ -20,6 +22,10 @@ struct consuming {
 	struct nvs_handles *handles; /* if launches or graphs are wanted */
 	struct nvs_progress_check *progress; /* NULL: not needed, like the next */
 	struct nvs_images *images;
+	struct consumed_parameters {
+		struct nvs_parameters all;
+		struct nvs_call_parameters calls;
+	} * parameters;
 	const struct nvs_call *now; /* of the current submission */
 	int said; /* result of the consumer's callback that ended the pass */
 };
@@ -36,6 +42,23 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 	x->now = call;
 	return ASK(x, submission, s, call);
+}
+
+/* Sets those of a launch. */
+static int note_parameters(struct consuming *x, const struct nvs_submission *s,
+			   const struct nvs_op *op, struct nvs_operation *operation)
+{
+	struct nvs_launch_parameters of;
+	int r = nvs_parameters_op(&x->parameters->all, op);
+
+	if (r || op->kind != NVS_OP_LAUNCH ||
+	    !nvs_parameters_find(&x->parameters->all, x->reading, op, &of))
+		return r;
+	operation->parameters = of.bytes;
+	operation->parameter_bytes = of.size;
+	return x->now ? nvs_call_parameters_note(&x->parameters->calls, s->thread->thread,
+						 x->now->number, &of)
+		      : 0;
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -60,6 +83,8 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 		memcpy(grid.cluster, q->cluster, sizeof(grid.cluster));
 		operation.grid = &grid;
 	}
+	if (!r && x->parameters)
+		r = note_parameters(x, s, op, &operation);
 	return r ? r : ASK(x, operation, &operation);
 }
 
@@ -77,6 +102,7 @@ const char *nvs_submission_api(struct nvs_trace *trace, const struct nvs_submiss
 static int report_launch(struct consuming *x, const struct nvs_call *call)
 {
 	struct nvs_launch launch = {.call = call};
+	struct nvs_launch_parameters of;
 	const struct nvs_kernel *k;
 	uint64_t value;
 
@@ -94,6 +120,10 @@ static int report_launch(struct consuming *x, const struct nvs_call *call)
 	launch.has_shape = nvs_call_shape(call, launch.grid, launch.block);
 	if (nvs_call_value(call, NVS_ARG_sharedMemBytes, &value))
 		launch.dynamic = (uint32_t)value;
+	if (x->parameters && nvs_call_parameters_find(&x->parameters->calls, call, &of)) {
+		launch.parameters = of.bytes;
+		launch.parameter_bytes = of.size;
+	}
 	return ASK(x, launch, &launch);
 }
 
@@ -176,20 +206,23 @@ static int on_end(void *arg)
 static int prepare_reader(struct consuming *x)
 {
 	const struct nvs_consumer *c = &x->consumer;
+	bool parameters = c->flags & NVS_READ_PARAMETERS && (c->operation || c->launch);
 	struct nvs_pass_reader reader = {
 		.arg = x,
-		.submission = c->submission || c->operation ? on_submission : NULL,
-		.op = c->operation || c->finding ? on_op : NULL,
+		.submission = c->submission || c->operation || parameters ? on_submission : NULL,
+		.op = c->operation || c->finding || parameters ? on_op : NULL,
 		.call = c->call || c->launch || c->graph ? on_call : NULL,
 		.record = c->record || c->launch || c->graph || c->finding || c->image ? on_record
 										       : NULL,
 		.end = c->image ? on_end : NULL,
-		.calls = c->flags & NVS_READ_CALLS,
+		.calls = c->flags & NVS_READ_CALLS || parameters,
 		.tallies = c->flags & NVS_READ_TALLIES,
 		.handles = c->launch || c->graph ? &x->handles : NULL,
 	};
 
 	x->reading = nvs_pass_new(x->trace);
+	if (parameters && !(x->parameters = calloc(1, sizeof(*x->parameters))))
+		return -ENOMEM;
 	if (c->image && !(x->images = nvs_images_new()))
 		return -ENOMEM;
 	if (c->finding && !(x->progress = nvs_progress_check_new(x->trace)))
@@ -227,6 +260,11 @@ int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer,
 	nvs_pass_free(x.reading);
 	nvs_progress_check_free(x.progress);
 	nvs_images_free(x.images);
+	if (x.parameters) {
+		nvs_parameters_free(&x.parameters->all);
+		nvs_call_parameters_free(&x.parameters->calls);
+		free(x.parameters);
+	}
 	return x.said ? x.said : r;
 }
 

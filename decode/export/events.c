@@ -50,6 +50,7 @@ struct nvs_event_stream_state {
 	bool skips; /* its payloads are not consecutive */
 	struct nvs_allocs allocs; /* if there is a memory callback */
 	struct nvs_copy_memory copies; /* if the sink asks for copies */
+	struct nvs_arguments *arguments; /* if the sink asks for parameters; else NULL */
 	struct nvs_work_list *works; /* NULL: no gpu callback, or no GPU times */
 	struct nvs_numbers flows; /* flows by index in the list of works */
 };
@@ -114,6 +115,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_event_stream *w = arg;
 	struct nvs_event_call c = {.call = call};
+	struct nvs_launch_arguments arguments;
 	struct nvs_event_copy copy;
 	uint64_t context;
 	uint32_t stream;
@@ -121,6 +123,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 	if (!r && w->walker->memory)
 		r = follow_memory(w, call);
+	if (!r && w->own->arguments)
+		r = nvs_arguments_call(w->own->arguments, call);
 	if (!r && w->walker->copies)
 		r = nvs_hostmem_call(w->own->copies.kinds, call);
 	if (r || !w->walker->call || !nvs_filter_call(w->source, call))
@@ -136,6 +140,9 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (c.ended)
 		c.end = time_of(w, call->end);
 	c.copy = read_copy(w, call, &copy);
+	if (w->own->arguments && c.launched &&
+	    nvs_arguments_of_call(w->own->arguments, call, c.launched->name, &arguments))
+		c.arguments = &arguments;
 	w->run->out->told++;
 	return w->walker->call(w, &c);
 }
@@ -209,6 +216,8 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	struct nvs_event_stream_state *own = w->own;
 	int r = own->works ? nvs_work_list_op(own->works, s, op) : 0;
 
+	if (!r && own->arguments)
+		r = nvs_arguments_op(own->arguments, s, op);
 	if (op->kind != NVS_OP_CODE)
 		nvs_tally_add(&own->tally, op);
 	else if (op->code.tag == s->number)
@@ -224,6 +233,13 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 		own->skips |= (uint32_t)op->sem.payload != own->payload + 1;
 	own->payload = (uint32_t)op->sem.payload;
 	return 0;
+}
+
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct nvs_arguments *arguments = ((struct nvs_event_stream *)arg)->own->arguments;
+
+	return arguments ? nvs_arguments_submission(arguments, s, call) : 0;
 }
 
 static int emit_submission(struct nvs_event_stream *w, const struct progress *p,
@@ -301,6 +317,8 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	struct nvs_event_stream *w = arg;
 	int r = w->own->works ? nvs_work_list_record(w->own->works, rec) : 0;
 
+	if (!r && w->own->arguments)
+		r = nvs_arguments_record(w->own->arguments, rec);
 	return r || !w->walker->range ? r : emit_range(w, rec);
 }
 
@@ -380,6 +398,7 @@ static int read_trace(struct nvs_event_stream *w)
 	struct nvs_pass_reader reader = {.call = on_call,
 					 .record = on_record,
 					 .op = on_op,
+					 .submission = on_submission,
 					 .submitted = on_submitted,
 					 .end = on_read,
 					 .calls = true,
@@ -460,6 +479,10 @@ static int walk_trace(struct nvs_event_stream *w)
 		nvs_allocs_begin(&own.allocs, w->source);
 	if (w->walker->copies)
 		r = nvs_copy_memory_begin(&own.copies, w->source->trace);
+	if (!r && w->walker->parameters) {
+		own.arguments = nvs_arguments_new(w->source);
+		r = own.arguments ? 0 : -ENOMEM;
+	}
 	if (!r && has_times(w)) {
 		own.works = nvs_work_list_new(w->source, &w->handles);
 		r = own.works ? 0 : -ENOMEM;
@@ -467,6 +490,7 @@ static int walk_trace(struct nvs_event_stream *w)
 	if (!r)
 		r = read_trace(w);
 	nvs_work_list_free(own.works);
+	nvs_arguments_free(own.arguments);
 	nvs_source_read_end(w->source);
 	nvs_numbers_free(&own.flows, NULL);
 	nvs_numbers_free(&own.channels, free_progress);

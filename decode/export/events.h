@@ -11,6 +11,7 @@
 #include "decode/analysis/clock_alignment.h"
 #include "decode/analysis/copy_operands.h"
 #include "decode/analysis/gpu_work.h"
+#include "decode/analysis/launch_arguments.h"
 #include "decode/query/nvtx_ranges.h"
 #include "decode/report/core/report.h"
 
@@ -40,6 +41,8 @@ struct nvs_event_call {
 	bool ended; /* END is valid */
 	const struct nvs_event_copy
 		*copy; /* if the sink asks for copies, and it copies; else NULL */
+	const struct nvs_launch_arguments
+		*arguments; /* if the sink asks for parameters, and they are known; else NULL */
 };
 
 struct nvs_event_copy {
@@ -92,6 +95,7 @@ struct nvs_slice;
 struct nvs_event_sink {
 	bool times; /* fails for a trace without a clock */
 	bool copies; /* sets nvs_event_call.copy */
+	bool parameters; /* sets nvs_event_call.arguments */
 	int (*begin)(
 		struct nvs_event_stream *w); /* of a trace: threads, channels and names are known */
 	int (*call)(struct nvs_event_stream *w, const struct nvs_event_call *c);

@@ -7,13 +7,16 @@
 #include "decode/calls/edges.h"
 #include "decode/calls/executable_graphs.h"
 #include "decode/calls/handles.h"
+#include "decode/calls/launch_parameters.h"
 #include "decode/calls/tally.h"
 #include "decode/query/nvtx_ranges.h"
 #include "decode/query/nvtx_names.h"
+#include "decode/query/api_names.h"
 #include "decode/report/core/report.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/cli/table.h"
 #include "decode/analysis/call_text.h"
+#include "decode/analysis/memory_ranges.h"
 #include "decode/trace/demangled_names.h"
 
 /* A range that has not ended: its row is added at the end. */
@@ -32,6 +35,7 @@ struct copying {
 	struct nvs_table_cell cells[NVS_CELLS_MOST];
 };
 
+#define MOST_BYTES 2048u /* of parameters: half of NVS_EXPORT_TEXT */
 #define MOST_COPYING 64u /* the decoder looks back no further than this */
 
 struct tables_state {
@@ -253,7 +257,53 @@ static const char *base_name(const char *name, char *room, size_t size)
 	NUMBER("registers", k->has_attributes, k->registers)        \
 	NUMBER("static_shared_bytes", k->has_attributes, k->shared) \
 	NUMBER("dynamic_shared_bytes", asked, shared)               \
-	NUMBER("local_bytes", k->has_attributes, k->local)
+	NUMBER("local_bytes", k->has_attributes, k->local)          \
+	NUMBER("parameter_bytes", c->arguments, arguments->of.size) \
+	TEXT("parameters", parameters)
+
+#define POINTER_CELLS(NUMBER, TEXT)                                        \
+	NUMBER("call", true, c->flow)                                      \
+	NUMBER("parameter_number", one.number != NVS_NONE, one.number)     \
+	NUMBER("parameter_offset", true, one.at)                           \
+	NUMBER("address", true, one.value)                                 \
+	NUMBER("allocation", known, one.range->address)                    \
+	NUMBER("allocation_bytes", known, one.range->bytes)                \
+	NUMBER("allocation_offset", known, one.value - one.range->address) \
+	TEXT("allocated_by", one.range->made.api ? nvs_call_name(one.range->made.api) : "")
+
+/* The addresses in the parameters of a launch. */
+static int add_pointers(struct nvs_event_stream *w, const struct nvs_event_call *c)
+{
+	static const struct nvs_memory_range none;
+	struct nvs_launch_arguments of = *c->arguments;
+	struct nvs_launch_argument one;
+	int r = 0;
+
+	while (!r && nvs_arguments_next(&of, &one)) {
+		struct tables_state *st;
+		bool known = one.range;
+
+		if (!known && !one.nowhere)
+			continue;
+		st = begin_row(w);
+		one.range = known ? one.range : &none;
+		ADD_CELLS(POINTER_CELLS)
+		r = finish_row(w, NVS_TABLE_LAUNCH_POINTER);
+	}
+	return r;
+}
+
+/* TEXT: 2 * MOST_BYTES + 1 */
+static void print_bytes(char *text, const struct nvs_launch_parameters *of)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (uint32_t i = 0; i < of->size && i < MOST_BYTES; i++) {
+		*text++ = digits[of->bytes[i] >> 4];
+		*text++ = digits[of->bytes[i] & 15];
+	}
+	*text = '\0';
+}
 
 static int add_launch(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
@@ -261,12 +311,17 @@ static int add_launch(struct nvs_event_stream *w, const struct nvs_event_call *c
 	struct tables_state *st = begin_row(w);
 	uint32_t shape[6] = {0};
 	bool shaped = nvs_call_shape(c->call, shape, shape + 3), asked;
+	static const struct nvs_launch_arguments unknown;
 	uint64_t shared = 0;
-	char room[256];
+	char room[256], parameters[2 * MOST_BYTES + 1];
+	const struct nvs_launch_arguments *arguments = c->arguments ?: &unknown;
+	int r;
 
+	print_bytes(parameters, &arguments->of);
 	asked = nvs_call_value(c->call, NVS_ARG_sharedMemBytes, &shared);
 	ADD_CELLS(LAUNCH_CELLS)
-	return finish_row(w, NVS_TABLE_LAUNCH);
+	r = finish_row(w, NVS_TABLE_LAUNCH);
+	return r || !c->arguments ? r : add_pointers(w, c);
 }
 
 #define CALL_CELLS(NUMBER, TEXT)                                         \
@@ -674,6 +729,7 @@ int nvs_tables_deliver(struct nvs_run *run,
 		       nvs_table_row_fn *row, void *arg)
 {
 	static const struct nvs_event_sink walker = {
+		.parameters = true,
 		.begin = on_begin,
 		.call = on_call,
 		.submission = on_submission,
@@ -708,6 +764,7 @@ const struct nvs_table_layout nvs_tables[NVS_TABLES] = {
 	[NVS_TABLE_CHANNEL] = TABLE("channel", CHANNEL_CELLS),
 	[NVS_TABLE_CALL] = TABLE("call", CALL_CELLS),
 	[NVS_TABLE_LAUNCH] = TABLE("launch", LAUNCH_CELLS),
+	[NVS_TABLE_LAUNCH_POINTER] = TABLE("launch_pointer", POINTER_CELLS),
 	[NVS_TABLE_SUBMISSION] = TABLE("submission", SUBMISSION_CELLS),
 	[NVS_TABLE_RELEASE] = TABLE("release", RELEASE_CELLS),
 	[NVS_TABLE_GPU_WORK] = TABLE("gpu_work", WORK_CELLS),

@@ -131,13 +131,14 @@ class nvs_arg(ctypes.Structure):
 
 class nvs_operation(ctypes.Structure):
     _fields_ = [("op", POINTER(nvs_op)), ("submission", POINTER(nvs_submission)), ("call", POINTER(nvs_call)),
-                ("grid", POINTER(nvs_grid))]
+                ("grid", POINTER(nvs_grid)), ("parameters", c_void_p), ("parameter_bytes", c_uint32)]
 
 
 class nvs_launch(ctypes.Structure):
     _fields_ = [("call", POINTER(nvs_call)), ("function", c_uint64), ("kernel", c_char_p), ("has_shape", c_bool),
                 ("has_attributes", c_bool), ("grid", c_uint32 * 3), ("block", c_uint32 * 3), ("dynamic", c_uint32),
-                ("registers", c_uint32), ("shared", c_uint32), ("local", c_uint32), ("max_threads", c_uint32)]
+                ("registers", c_uint32), ("shared", c_uint32), ("local", c_uint32), ("max_threads", c_uint32),
+                ("parameter_bytes", c_uint32), ("parameters", c_void_p)]
 
 
 class nvs_graph_node(ctypes.Structure):
@@ -188,7 +189,7 @@ class nvs_consumer(ctypes.Structure):
                 ("image", _IMAGE)]
 
 
-READ_CALLS, READ_TALLIES = 1, 2
+READ_CALLS, READ_TALLIES, READ_PARAMETERS = 1, 2, 4
 CALL_UNWOUND, CALL_ABANDONED, CALL_CAPTURED = 2, 4, 8
 NODE_CONDITIONAL, NODE_DISABLED, NODE_NO_PARAMS = 1, 2, 4
 KIND_SIGNED, KIND_STRING = 2, 5
@@ -337,13 +338,19 @@ def _operation(operation):
         found["of"]["mode"] = _text(_lib.nvs_copy_mode_name(part.mode))
     if operation.grid:
         found.update(_fields(operation.grid.contents, "program"), program_address=operation.grid.contents.program)
+    if op.kind == LAUNCH:
+        found["parameter_data"] = _parameters(operation)
     return found
+
+
+def _parameters(item):
+    return ctypes.string_at(item.parameters, item.parameter_bytes) if item.parameters else None
 
 
 def _launch_dict(trace, launch):
     return {**_kernel(trace, launch.kernel), "grid": list(launch.grid) if launch.has_shape else None,
             "block": list(launch.block) if launch.has_shape else None, "function_handle": launch.function,
-            "dynamic_shared_bytes": launch.dynamic,
+            "dynamic_shared_bytes": launch.dynamic, "parameter_data": _parameters(launch),
             **{key: getattr(launch, name) if launch.has_attributes else None for key, name in (
                 ("registers", "registers"), ("static_shared_bytes", "shared"), ("local_bytes", "local"),
                 ("max_threads", "max_threads"))},
@@ -482,17 +489,19 @@ class Trace:
             _submission(trace, s.contents, call))))
 
     def operations(self):
-        """Operations of submissions; `of` has the members of the operation's kind. A launch also has its grid."""
-        return _Reading(self)(READ_CALLS, ("operation", _OPERATION,
-                                           lambda r, _, operation: r.add(_operation(operation.contents))))
+        """Operations of submissions; `of` has the members of the operation's kind. A launch also has its grid, and its
+        parameters as bytes in `parameter_data`; None: unknown."""
+        return _Reading(self)(READ_CALLS | READ_PARAMETERS, (
+            "operation", _OPERATION, lambda r, _, operation: r.add(_operation(operation.contents))))
 
     def calls(self):
         """CUDA API calls, when they have returned, with their arguments in `args`; None: not recorded."""
         return _Reading(self)(0, ("call", _CALL, lambda r, trace, call: r.add(_call(trace, call.contents))))
 
-    def launches(self):
-        """Calls that launch a kernel; `ran` is True if they did. For launches of graphs see graphs()."""
-        return _Reading(self)(0, ("launch", _LAUNCH,
+    def launches(self, parameters=False):
+        """Calls that launch a kernel; `ran` is True if they did. For launches of graphs see graphs(). With
+        parameters=True also the bytes of their parameters, for which all submissions are decoded."""
+        return _Reading(self)(READ_PARAMETERS if parameters else 0, ("launch", _LAUNCH,
                                   lambda r, trace, launch: r.add(_launch_dict(trace, launch.contents))))
 
     def graphs(self):

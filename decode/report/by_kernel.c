@@ -6,6 +6,7 @@
 #include <string.h>
 #include "decode/analysis/gpu_work.h"
 #include "decode/analysis/kernel_stats.h"
+#include "decode/analysis/launch_arguments.h"
 #include "decode/analysis/instruction_counts.h"
 #include "decode/base/compare.h"
 #include "decode/base/distinct.h"
@@ -33,6 +34,21 @@ static struct nvs_kernels *kernels_of(const struct nvs_run *run, size_t trace)
 
 /* ---- direct launches ---- */
 
+/* Keeps those of the latest launch. */
+static void note_parameters(struct nvs_kernels *st, struct nvs_kernel_row *row,
+			    const struct nvs_call *call)
+{
+	char text[NVS_ARGUMENTS_TEXT];
+	struct nvs_launch_arguments of;
+
+	if (!st->arguments || !nvs_arguments_of_call(st->arguments, call, row->kernel->name, &of))
+		return;
+	nvs_arguments_text(&of, text, sizeof(text));
+	free(row->parameters);
+	row->parameters = strdup(of.of.size ? text : "none");
+	row->parameter_bytes = of.of.size;
+}
+
 static int count_direct(struct nvs_kernels *st, const struct nvs_call *call, bool selected)
 {
 	struct nvs_shape shape;
@@ -59,6 +75,7 @@ static int count_direct(struct nvs_kernels *st, const struct nvs_call *call, boo
 		row->recorded++;
 	else
 		row->direct++;
+	note_parameters(st, row, call);
 	if (nvs_call_shape(call, shape.grid, shape.block))
 		nvs_kernel_add_shape(st, row, &shape);
 	/* Calls that submit nothing have a stack only if they took long. */
@@ -184,6 +201,8 @@ static void get_bar(const struct nvs_kernel_row *r, struct nvs_value *v)
 	COL(known, shapes, "shapes", DETAIL, 0, !r->many, r->nshapes)                             \
 	COL(text, grid_block, "grid / block", 0, 4, r->shapes)                                    \
 	COL(text, mangled, "mangled", DETAIL, 0, r->kernel->name)                                 \
+	COL(known, parameter_bytes, "parameters", DETAIL, 0, r->parameters, r->parameter_bytes)   \
+	COL(text, parameters, "last parameters", DETAIL, 0, r->parameters)                        \
 	NVS_SOURCE_COLUMNS(COL, r->several ? NULL : r->source)
 NVS_COLUMNS(columns, struct nvs_kernel_row, COLUMNS)
 
@@ -274,6 +293,10 @@ static int merge_row(struct nvs_kernel_row *into, const struct nvs_kernel_row *f
 	into->many |= from->many;
 	if (from->dynamic > into->dynamic)
 		into->dynamic = from->dynamic;
+	if (!into->parameters && from->parameters) {
+		into->parameters = strdup(from->parameters);
+		into->parameter_bytes = from->parameter_bytes;
+	}
 	/* A counter missing in one of the traces makes the sum incomplete. */
 	into->count_missing |= from->count_missing |
 			       (into->count_flags && from->count_flags
@@ -349,6 +372,12 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 	reader->calls = true;
 	reader->call = on_call;
 	reader->record = on_record;
+	/* Only programs see them, and operations take long to decode. */
+	if (run->report->needs & NVS_NEED_TIMED && run->options->print.format != NVS_FORMAT_TEXT) {
+		each->kernels.arguments = nvs_arguments_new(s);
+		if (!each->kernels.arguments || nvs_arguments_add(each->kernels.arguments, s))
+			return -ENOMEM;
+	}
 	if (!(run->report->needs & NVS_NEED_TIMED) || !run->second || !nvs_trace_is_timed(s))
 		return 0;
 	state->gpu.by = NVS_GPU_BY_KERNEL;
@@ -364,6 +393,8 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
 	struct kernels_each *each = arg;
 
 	nvs_kernels_finish(&each->kernels);
+	nvs_arguments_free(each->kernels.arguments);
+	each->kernels.arguments = NULL;
 	return each->gpu.state ? nvs_gpu_rows_end(&each->gpu) : 0;
 }
 
@@ -656,6 +687,7 @@ static void free_kernels(struct nvs_run *run)
 	struct kernels_state *state = run->state;
 
 	for (uint32_t i = 0; i < run->n; i++) {
+		nvs_arguments_free(kernels_of(run, i)->arguments);
 		nvs_kernels_free(kernels_of(run, i));
 		nvs_kernel_counts_free(&kernels_of(run, i)->counts);
 		nvs_gpu_each_free(&((struct kernels_each *)run->each)[i].gpu);

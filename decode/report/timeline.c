@@ -11,6 +11,7 @@
 #include "decode/analysis/clock_alignment.h"
 #include "decode/analysis/count_attribution.h"
 #include "decode/analysis/gpu_work.h"
+#include "decode/analysis/launch_arguments.h"
 #include "decode/calls/bracket_times.h"
 #include "decode/calls/args.h"
 #include "decode/calls/handles.h"
@@ -51,6 +52,7 @@ struct timeline_event {
 		uint64_t call; /* of calls and submissions: number of the call, or NO_CALL */
 	};
 	const char *kernel; /* of calls: the one that it launches; NULL: none, or without a name */
+	char *parameters; /* of launches; NULL: unknown */
 	uint16_t depth, ranges; /* call depth, and number of enclosing ranges */
 	uint8_t what;
 	uint32_t lookups; /* calls that look up an entry point, one after the other; 0: another */
@@ -62,6 +64,7 @@ struct timeline_state {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
 	struct nvs_work_list *works;
+	struct nvs_arguments *arguments; /* of launches, while the trace is read */
 	struct nvs_kernel_counts counts;
 	struct nvs_count_shares *shares;
 	struct events {
@@ -164,6 +167,26 @@ static const char *kernel_of(const struct timeline_state *st, const struct nvs_c
 	return k && *k->name ? nvs_demangled_name(st->source->trace, k->name) : NULL;
 }
 
+/* Returns NULL if they are unknown; "none" of a kernel without parameters. */
+static char *describe_parameters(const struct timeline_state *st, const struct nvs_call *call)
+{
+	char text[NVS_ARGUMENTS_TEXT];
+	struct nvs_launch_arguments of;
+	const struct nvs_kernel *k;
+	uint64_t function;
+
+	if (nvs_call_group(call) != NVS_CALL_GROUP_LAUNCH ||
+	    !nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
+		return NULL;
+	k = nvs_handles_get_kernel(st->handles, function);
+	if (!nvs_arguments_of_call(st->arguments, call, k ? k->name : NULL, &of))
+		return NULL;
+	nvs_arguments_text(&of, text, sizeof(text));
+	if (!of.of.size)
+		strcpy(text, "none");
+	return nvs_budget_allows(strlen(text) + 1) ? strdup(text) : NULL;
+}
+
 /* A program looks up hundreds of entry points in a row: in text, these calls are one line. LENGTH
  * is then the sum. Returns true if CALL was added to the previous one. */
 static bool fold_lookup(struct timeline_state *st, const struct nvs_call *call)
@@ -196,6 +219,7 @@ static bool add_call(struct timeline_state *st, const struct nvs_call *call)
 	e->what = CALL;
 	e->call = call->number;
 	e->kernel = kernel_of(st, call);
+	e->parameters = describe_parameters(st, call);
 	e->lookups = call->end && call->api->group == NVS_CALL_GROUP_RESOLVE;
 	e->thread = call->thread;
 	e->ranges = (uint16_t)nvs_nvtx_open_count(st->source->nvtx, call->thread, call->begin);
@@ -360,14 +384,15 @@ static int nesting_of(const struct timeline_event *e)
 /* The text column: indented by nesting level. Valid until the next call. */
 static const char *line_of(const struct timeline_event *e)
 {
-	static char line[256 + 3 * NVS_CALL_TEXT_BYTES / 2];
+	static char line[256 + 3 * NVS_CALL_TEXT_BYTES / 2 + NVS_ARGUMENTS_TEXT];
 	int place = nesting_of(e), indent = 2 * (place < 64 ? place : 64);
 
 	if (e->lookups > 1)
 		snprintf(line, sizeof(line), "%*s%s: %u calls in a row", indent, "", e->name,
 			 e->lookups);
 	else if (e->what == CALL)
-		snprintf(line, sizeof(line), "%*s%s%s", indent, "", e->name, text_of(e));
+		snprintf(line, sizeof(line), "%*s%s%s%s%s", indent, "", e->name, text_of(e),
+			 e->parameters ? ", parameters: " : "", e->parameters ?: "");
 	else if (e->what == SUBMISSION)
 		snprintf(line, sizeof(line), "%*ssubmission %lld, %s", indent, "",
 			 (long long)e->submission, text_of(e));
@@ -416,6 +441,7 @@ static uint32_t tid_of(const struct timeline_event *e)
 	COL(known, gpu, "gpu", DETAIL, 0, OF_SUBMISSION(r) && r->gpu != NVS_NONE, r->gpu)          \
 	COL(text, gpu_work, "gpu work", DETAIL, 0, r->what == GPU ? r->name : "")                  \
 	COL(us, clock_error_us, "clock error", DETAIL, 0, r->what == GPU, r->error_ns)             \
+	COL(text, parameters, "parameters", DETAIL, 0, r->parameters)                              \
 	NVS_SOURCE_COLUMNS(COL, r->source)
 NVS_COLUMNS(columns, struct timeline_event, COLUMNS)
 
@@ -476,6 +502,7 @@ static void remove_event(struct events *all, struct timeline_event *e)
 	all->behind++;
 	free(e->name);
 	free(e->insts);
+	free(e->parameters);
 	e->name = NULL;
 }
 
@@ -536,6 +563,9 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 				      &st->events->table, o->print.sort + (*o->print.sort == '-'))))
 		st->events->most = o->print.rows;
 	st->works = nvs_work_list_new(s, &st->handles);
+	st->arguments = nvs_arguments_new(s);
+	if (!st->arguments || nvs_arguments_add(st->arguments, s))
+		return -ENOMEM;
 	*reader = (struct nvs_pass_reader){.call = on_call,
 					   .record = on_record,
 					   .submitted = on_submission,
@@ -602,6 +632,8 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 
 	nvs_count_shares_free(st->shares);
 	st->shares = NULL;
+	nvs_arguments_free(st->arguments);
+	st->arguments = NULL;
 	nvs_numbers_free(&st->shown, NULL);
 	for (size_t i = st->first; i < st->events->n; i++) {
 		struct timeline_event *e = st->events->list + i;
@@ -681,10 +713,12 @@ static void free_events(struct nvs_run *run)
 		nvs_count_shares_free(st[i].shares);
 		nvs_kernel_counts_free(&st[i].counts);
 		nvs_work_list_free(st[i].works);
+		nvs_arguments_free(st[i].arguments);
 	}
 	for (size_t i = 0; i < all->n; i++) {
 		free(all->list[i].name);
 		free(all->list[i].insts);
+		free(all->list[i].parameters);
 	}
 	free(all->list);
 }

@@ -54,6 +54,7 @@ static const uint16_t fixed[] = {
 	[NVS_REC_FAULT] = sizeof(struct nvs_rec_fault),
 	[NVS_REC_SM_ERROR] = sizeof(struct nvs_rec_sm_error),
 	[NVS_REC_FAULT_MEMORY] = sizeof(struct nvs_rec_fault_memory),
+	[NVS_REC_SNAPSHOT] = sizeof(struct nvs_rec_snapshot),
 };
 
 /* Minimum size of a record: older writers had fewer fields. */
@@ -134,6 +135,9 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 		break;
 	case NVS_REC_IMAGE:
 		tail = ((const struct nvs_rec_image *)rec)->bytes;
+		break;
+	case NVS_REC_SNAPSHOT:
+		tail = ((const struct nvs_rec_snapshot *)rec)->bytes;
 		break;
 	case NVS_REC_API:
 		tail = ((const struct nvs_rec_api *)rec)->length;

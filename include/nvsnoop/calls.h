@@ -163,6 +163,10 @@ struct nvs_launch {
 	uint32_t shared; /* static, bytes per block */
 	uint32_t local; /* bytes per thread */
 	uint32_t max_threads; /* per block */
+	uint32_t parameter_bytes;
+	/* As in constant bank 0, without the driver's own words; NULL: unknown, or not asked for
+	 * (NVS_READ_PARAMETERS) */
+	const void *parameters;
 };
 
 enum nvs_graph_origin { NVS_GRAPH_FROM_UNKNOWN, NVS_GRAPH_FROM_CAPTURE, NVS_GRAPH_FROM_NODES };

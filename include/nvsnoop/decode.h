@@ -172,6 +172,9 @@ struct nvs_operation {
 	const struct nvs_submission *submission;
 	const struct nvs_call *call; /* NULL: unknown, or not asked for */
 	const struct nvs_grid *grid; /* of a launch whose descriptor is known, else NULL */
+	/* Of a launch, as in nvs_launch; also of the kernels of graphs */
+	const void *parameters;
+	uint32_t parameter_bytes;
 };
 
 /* Code that a call passed to the driver, with code=on. */
@@ -198,6 +201,8 @@ struct nvs_finding;
 #define NVS_READ_CALLS (1u << 0)
 /* Provide the tallies of calls, for which their submissions are decoded. */
 #define NVS_READ_TALLIES (1u << 1)
+/* Provide the parameters of launches, for which all submissions are decoded. */
+#define NVS_READ_PARAMETERS (1u << 2)
 
 /*
  * Callbacks may be NULL; only what a callback needs is decoded. A callback's result other than 0

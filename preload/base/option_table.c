@@ -67,6 +67,24 @@ static int set_instructions(const struct nvs_option *option, void *target, const
 	return 0;
 }
 
+/* Parses "GLOB" or "GLOB:N". */
+static int set_snapshot(const struct nvs_option *option, void *target, const char *text)
+{
+	struct nvs_option_values *values = target;
+	const char *number = text ? strrchr(text, ':') : NULL;
+	size_t length = number ? (size_t)(number - text) : text ? strlen(text) : 0;
+	uint64_t nth = 1;
+
+	if (number && (number++, !nvs_read_number(&number, UINT32_MAX, &nth) || *number || !nth))
+		return NVS_OPTION_WRONG;
+	if (!length || length >= sizeof(values->snapshot))
+		return NVS_OPTION_WRONG;
+	memcpy(values->snapshot, text, length);
+	values->snapshot[length] = '\0';
+	values->snapshot_nth = (uint32_t)nth;
+	return 0;
+}
+
 const struct nvs_option nvs_option_table[] = {
 	{"delay", "SECONDS", "start recording this long after the start", "0", SECONDS_RULE,
 	 SECONDS(delay_ns), .context = NEEDS_TRACE},
@@ -102,6 +120,13 @@ const struct nvs_option nvs_option_table[] = {
 	{"api", "on|off", "record calls of the CUDA driver API", "on", INTO(SWITCH, api)},
 	{"code", "on|off", "record the loaded code, for nvsnoop-report --code", "off",
 	 INTO(SWITCH, code), .context = NEEDS_TRACE},
+	{"snapshot", "GLOB|GLOB:N",
+	 "record the memory of the Nth launch of each kernel whose mangled name matches", NULL,
+	 "a pattern, and N from 1 on, for example *gemm*:3", INTO(COPY, snapshot),
+	 .set = set_snapshot, .context = NEEDS_TRACE},
+	{"snapshot-size", "SIZE", "most of it that is copied, before and after together", "64M",
+	 "a size from 64K to 64G, for example 256M", INTO(SIZE, snapshot_size),
+	 .min = NVS_MIN_TRACE_BYTES, .max = 64ull << 30},
 	{"backtrace", "on|off", "record the call stack of every submission", "on",
 	 INTO(SWITCH, backtrace)},
 	{"live", "on|off", "publish a live page, for nvsnoop-top", "on", INTO(SWITCH, live)},
@@ -188,6 +213,8 @@ static const char *find_conflict(const struct nvs_option_values *values)
 		return "max-size and keep-last cannot be used together";
 	if (values->from_profiler && !values->api)
 		return "from=profiler needs api=on, to see cuProfilerStart";
+	if (values->snapshot[0] && values->headers)
+		return "snapshot needs level=full, for the parameters";
 	if (values->code && !values->api)
 		return "code needs api=on, to see which code is loaded";
 	if (values->code && values->keep_last)
@@ -241,6 +268,8 @@ int nvs_options_parse(struct nvs_option_values *values, const char *string, char
 		if (nvs_option_set(values, item, value, error, error_size))
 			goto wrong;
 	}
+	/* What is recorded is of use with the kernel's code only. */
+	values->code |= values->snapshot[0] != '\0';
 	why = find_conflict(values);
 	if (!why)
 		return 0;

@@ -88,6 +88,9 @@ struct nvs_option_values {
 	bool exact; /* exact=sync */
 	uint32_t count_first, count_end; /* range of instructions of a kernel; 0, 0: all */
 	char count_kernels[256]; /* glob; empty: all */
+	char snapshot[256]; /* glob; empty: none */
+	uint32_t snapshot_nth; /* launch of each kernel, from 1 */
+	uint64_t snapshot_size; /* bytes */
 	char trigger[1024]; /* path; empty: none */
 	bool from_profiler; /* from=profiler */
 	uint64_t delay_ns, duration_ns; /* 0: none */

@@ -363,6 +363,7 @@ void nvs_session_prepare(void)
 	if (atomic_load(&prepared) || nvs_options()->disabled || atomic_exchange(&prepared, 1))
 		return;
 	nvs_unwinder_load();
+	nvs_snapshot_start();
 	nvs_api_start();
 	errno = saved;
 }

@@ -90,11 +90,12 @@ static void count_record(struct nvs_merge_counts *c, const struct nvs_rec *rec)
 	}
 }
 
-/* The bytes of code images are in separate frames; records without bytes, of a repeated load, are
- * not. */
+/* The bytes of code images and of snapshots are in separate frames; records without bytes, of a
+ * repeated load, are not. */
 static bool is_code(const struct nvs_rec *rec, uint32_t size)
 {
-	return rec->type == NVS_REC_IMAGE && size > sizeof(struct nvs_rec_image);
+	return (rec->type == NVS_REC_IMAGE && size > sizeof(struct nvs_rec_image)) ||
+	       (rec->type == NVS_REC_SNAPSHOT && size > sizeof(struct nvs_rec_snapshot));
 }
 
 static bool fits_frame(const struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)

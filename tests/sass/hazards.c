@@ -90,7 +90,10 @@ static unsigned least(const struct step *s, u32 by, u32 place)
 	if (place < UR_AT) {
 		bool wide = by == 0x028 || by == 0x029 || by == 0x02b;
 
-		return wide ? (variable(s) ? 6 : 8) : by == 0x037 ? 16 : by == 0x025 ? 3 : 4;
+		return wide			    ? (variable(s) ? 6 : 8)
+		       : by == 0x037		    ? 16
+		       : by == 0x025 || by == 0x002 ? 3
+						    : 4;
 	}
 	if (place < P_AT) {
 		bool quick = by == 0x082 || by == 0x086 || by == 0x0b9 || by == 0x0bb;

@@ -212,12 +212,13 @@ void load_kernel(struct machine *m)
 	fill(m, &e, 0, section(&e, ".nv.constant0.", a->kernel));
 	fill(m, &e, 2, section(&e, ".nv.constant2.", a->kernel));
 	fill(m, &e, 3, section(&e, ".nv.constant", "3"));
+	fill(m, &e, 4, section(&e, ".nv.constant", "4"));
 	load_code(m, &e, code);
 	memcpy(m->bank[0], a->block, sizeof(a->block));
 	memcpy(m->bank[0] + 12, a->grid, sizeof(a->grid));
 	memcpy(m->bank[0] + 0x28, &(u32){LOCAL_BYTES}, 4);
-	if (!params || params + a->params_size > BANK_BYTES)
+	if ((!params && a->params_size) || params + a->params_size > BANK_BYTES)
 		fail(m, "%s does not say where its parameters are", a->kernel);
-	else
+	else if (a->params_size)
 		memcpy(m->bank[0] + params, a->params, a->params_size);
 }

@@ -338,6 +338,7 @@ CUresult cuModuleLoadData(CUmodule *m, const void *image);
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned n, int *options,
 			    void **values);
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name);
+CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *bytes, CUmodule m, const char *name);
 CUresult cuModuleUnload(CUmodule m);
 CUresult cuModuleLoad(CUmodule *m, const char *path);
 CUresult cuModuleLoadFatBinary(CUmodule *m, const void *image);

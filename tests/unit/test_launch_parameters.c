@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Parameters of launches out of constant banks, and the allocations to which their words point:
  * direct launches, kernels of graphs, banks that are used again, memory freed before and after. */
-/* LINK: decode sass decode/analysis/launch_parameters.o decode/analysis/memory_ranges.o */
+/* LINK: decode sass decode/analysis/parameter_words.o decode/analysis/memory_ranges.o */
 /* LINK: decode/analysis/allocations.o decode/analysis/allocation_series.o */
 /* LINK: decode/analysis/graph_allocations.o decode/analysis/current_context.o */
 #include "decode/analysis/allocations.h"
-#include "decode/analysis/launch_parameters.h"
+#include "decode/analysis/parameter_words.h"
 #include "decode/query/selection.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"
@@ -275,14 +275,15 @@ static void test_many_freed(void)
 static void print_parameters(const struct nvs_cubin *cubin, const char *name, char *text)
 {
 	struct nvs_cubin_functions all;
+	struct nvs_parameter_reader reader;
 	struct nvs_kernel_parameter p;
 
 	*text = '\0';
 	EXPECT_EQ(nvs_cubin_functions(cubin, &nvs_sass_heap, &all), 0);
 	for (uint32_t i = 0; i < all.n; i++)
-		for (uint32_t n = 0; !strcmp(all.function[i].name, name) &&
-				     nvs_kernel_parameter(cubin, all.function + i, n, &p);
-		     n++)
+		for (nvs_kernel_parameters_begin(&reader, cubin, all.function + i);
+		     !strcmp(all.function[i].name, name) &&
+		     nvs_kernel_parameters_next(&reader, &p);)
 			text += sprintf(text, "%u:%u+%u ", p.number, p.offset, p.size);
 	nvs_cubin_functions_free(&all, &nvs_sass_heap);
 }

@@ -101,9 +101,11 @@ static int add_value(const struct nvs_option *option, void *target, const char *
 	struct nvs_options_report *o = target;
 	struct nvs_range moment;
 
-	if (r->option->timed
-		    ? !nvs_moment_parse(&moment, text)
-		    : strchr(option->argument, '|') && nvs_word_index(option->argument, text) < 0)
+	if (!option->argument)
+		text = "";
+	else if (r->option->timed ? !nvs_moment_parse(&moment, text)
+				  : strchr(option->argument, '|') &&
+					    nvs_word_index(option->argument, text) < 0)
 		return NVS_OPTION_WRONG;
 	if (o->nmore >= NVS_MAX_PATTERNS || (o->more_of && o->more_of != r))
 		return nvs_usage_error("too many values at '%s'", text);
@@ -263,7 +265,8 @@ static int check_values(const struct nvs_options_report *o)
 	for (uint32_t i = 0; r && i < o->nreports; i++)
 		if (o->reports[i] == r)
 			return 0;
-	return r ? nvs_usage_error("--%s=%s requires --%s", r->option->name, o->more[0], r->name)
+	return r ? nvs_usage_error("--%s%s%s requires --%s", r->option->name,
+				   r->option->argument ? "=" : "", o->more[0], r->name)
 		 : 0;
 }
 

@@ -78,7 +78,7 @@ extern const struct nvs_report_group nvs_report_groups[NVS_QUESTIONS];
 
 /* A second option of a report, which may be given several times: nvs_options_report.more. */
 struct nvs_report_option {
-	const char *name, *argument, *help, *man;
+	const char *name, *argument, *help, *man; /* ARGUMENT NULL: it takes none */
 	const char *rule; /* what a value must be, if ARGUMENT does not say it; else NULL */
 	bool timed; /* its value is a moment: needs clock and length, hence a second pass */
 };

@@ -11,6 +11,7 @@
 #include "decode/report/dump/methods.h"
 #include "decode/report/core/report.h"
 #include "decode/analysis/address_kind.h"
+#include "decode/analysis/launch_arguments.h"
 
 struct ops {
 	struct nvs_out *out;
@@ -18,6 +19,7 @@ struct ops {
 	struct nvs_line_buffer line;
 	struct nvs_address_space place;
 	struct nvs_tally tally;
+	struct nvs_arguments *arguments;
 	bool json, show, past; /* PAST: no further submission is shown */
 	uint64_t printed; /* submissions */
 	/* Ring of the latest submissions with counted copies, each number + 1. A copy that later
@@ -73,6 +75,37 @@ static void print_copy_json(const struct ops *o, const struct nvs_op *op)
 	}
 }
 
+static void print_parameters_json(const struct ops *o, const struct nvs_op *op)
+{
+	struct nvs_launch_arguments of;
+	struct nvs_launch_argument one;
+	FILE *f = o->out->file;
+	uint32_t n = 0;
+
+	if (!nvs_arguments_of_op(o->arguments, op, &of)) {
+		fputs(",\"parameter_bytes\":null,\"parameter_words\":null", f);
+		return;
+	}
+	fprintf(f, ",\"parameter_bytes\":%u,\"parameter_words\":[", of.of.size);
+	while (nvs_arguments_next(&of, &one)) {
+		fputs(n++ ? ",{" : "{", f);
+		if (one.number != NVS_NONE)
+			fprintf(f, "\"parameter_number\":%u,", one.number);
+		fprintf(f, "\"parameter_offset\":%u,\"word_bytes\":%u,\"word\":%" PRIu64, one.at,
+			one.bytes, one.value);
+		if (one.range)
+			fprintf(f,
+				",\"allocation\":%" PRIu64 ",\"allocation_bytes\":%" PRIu64
+				",\"allocation_offset\":%" PRIu64,
+				one.range->address, one.range->bytes,
+				one.value - one.range->address);
+		else if (one.nowhere)
+			fputs(",\"allocation\":null", f);
+		fputc('}', f);
+	}
+	fputc(']', f);
+}
+
 static void print_launch_json(const struct ops *o, const struct nvs_op *op)
 {
 	const struct nvs_qmd *q = nvs_pass_qmd(o->source->separate, op);
@@ -98,6 +131,7 @@ static void print_launch_json(const struct ops *o, const struct nvs_op *op)
 				n++ ? "," : "", i, q->banks[i].address, q->banks[i].bytes);
 	}
 	fputc(']', f);
+	print_parameters_json(o, op);
 }
 
 static void print_semaphore_json(const struct ops *o, const struct nvs_op *op)
@@ -170,6 +204,19 @@ static void print_op_json(const struct ops *o, const struct nvs_submission *s,
 
 /* ---- text ---- */
 
+static void print_parameters_text(const struct ops *o, const struct nvs_op *op)
+{
+	char text[NVS_ARGUMENTS_TEXT];
+	struct nvs_launch_arguments of;
+	bool known = nvs_arguments_of_op(o->arguments, op, &of);
+
+	nvs_arguments_text(known ? &of : NULL, text, sizeof(text));
+	if (known && of.of.size)
+		fprintf(o->out->file, "    parameters: %s\n", text);
+	else
+		fprintf(o->out->file, "    parameters: %s\n", known ? "none" : "-");
+}
+
 static void print_op_text(struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct nvs_address_formatter where = {nvs_address_kind_append, &o->place};
@@ -179,6 +226,8 @@ static void print_op_text(struct ops *o, const struct nvs_submission *s, const s
 	fputs("  ", o->out->file);
 	fwrite(o->line.text, 1, o->line.length, o->out->file);
 	fputc('\n', o->out->file);
+	if (op->kind == NVS_OP_LAUNCH)
+		print_parameters_text(o, op);
 }
 
 /* ---- counts ---- */
@@ -224,10 +273,11 @@ static void count_op(struct ops *o, const struct nvs_submission *s, const struct
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct ops *o = arg;
+	int r = nvs_arguments_op(o->arguments, s, op);
 
 	count_op(o, s, op);
-	if (!o->show)
-		return 0;
+	if (r || !o->show)
+		return r;
 	if (o->json)
 		print_op_json(o, s, op);
 	else
@@ -250,6 +300,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 {
 	struct ops *o = arg;
 
+	nvs_arguments_submission(o->arguments, s, call);
 	o->show = !o->past && nvs_filter_selects(o->source, s, call);
 	o->place = (struct nvs_address_space){o->source->trace, s->channel->rec.vaspace};
 	if (!o->show)
@@ -273,6 +324,16 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	o->out->told += o->show;
 	o->past |= nvs_filter_is_past_end(o->source, s, o->printed);
 	return ferror(o->out->file) || (o->past && !may_be_code(o, s));
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	return nvs_arguments_call(((struct ops *)arg)->arguments, call);
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	return nvs_arguments_record(((struct ops *)arg)->arguments, rec);
 }
 
 /* The keys are those of the tables' columns. */
@@ -344,14 +405,22 @@ static int print_trace(struct nvs_run *run, struct nvs_source *s)
 					 .fault = on_fault,
 					 .op = on_op,
 					 .submitted = on_submitted,
+					 .call = on_call,
+					 .record = on_record,
 					 .calls = true,
 					 .arg = &o};
 	int r;
 
+	o.arguments = nvs_arguments_new(s);
+	if (!o.arguments)
+		return -ENOMEM;
 	nvs_dump_trace_name(run, s);
-	r = nvs_source_read(s, &reader);
+	r = nvs_arguments_learn(o.arguments, s);
+	if (!r)
+		r = nvs_source_read(s, &reader);
 	if (!r)
 		print_totals(&o);
+	nvs_arguments_free(o.arguments);
 	nvs_line_free(&o.line);
 	return r;
 }

@@ -139,8 +139,7 @@ static int write_record(struct image_writer *t, uint16_t flags, uint64_t offset,
 	return nvs_record_write(&t->rec.rec);
 }
 
-/* Size of the largest possible record. Returns 0 if there is no buffer. */
-static uint32_t find_largest(void)
+uint32_t nvs_largest_record(void)
 {
 	struct nvs_buffer *buffer = nvs_buffer_enter();
 	uint32_t largest = buffer ? nvs_buffer_max_record(buffer) : 0;
@@ -153,7 +152,7 @@ static uint32_t find_largest(void)
 /* Returns false if not all bytes were recorded. */
 static bool write_bytes(struct image_writer *t, const struct nvs_loaded_image *code, uint16_t flags)
 {
-	uint32_t n, step = CHUNK, largest = find_largest();
+	uint32_t n, step = CHUNK, largest = nvs_largest_record();
 
 	if (!largest)
 		return false;
@@ -178,7 +177,7 @@ static void record_load(struct image_writer *t, const struct nvs_loaded_image *c
 	struct known_image content = {.size = code->size};
 	bool mine = false, unread = code->unread || !hash_all(t, code, &content);
 
-	if (!find_largest())
+	if (!nvs_largest_record())
 		return;
 	t->rec.thread = load->tid == (uint32_t)nvs_sys_gettid() ? nvs_tls.thread - 1 : NVS_NONE;
 	t->rec.call = load->call;
@@ -348,6 +347,8 @@ static void process_load(const void *image, uint64_t most, const struct nvs_api_
 	struct early_image *e, *none;
 	struct nvs_loaded_image code;
 
+	if (nvs_api_get_snapshots())
+		nvs_api_get_snapshots()->loaded(image, handle);
 	nvs_code_query_gpus(gpus);
 	nvs_code_select(&code, image, most, gpus);
 	if (!has_begun(false, &none)) {

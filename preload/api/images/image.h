@@ -49,6 +49,8 @@ struct nvs_image_load {
 
 /* Records the code: its bytes, if this content was not recorded before. */
 void nvs_code_record(const struct nvs_loaded_image *code, const struct nvs_image_load *load);
+/* Size of the largest possible record. Returns 0 if there is no buffer. */
+uint32_t nvs_largest_record(void);
 /* The machine's GPUs, from the driver. */
 void nvs_code_query_gpus(uint8_t gpus[NVS_CODE_GPUS]);
 

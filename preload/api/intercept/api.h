@@ -298,6 +298,23 @@ void nvs_api_rebind(void);
 /* Called by nvs_session_prepare(). */
 void nvs_api_start(void);
 
+/* ---- preload/api/snapshot: snapshot=GLOB ---- */
+struct nvs_api_snapshots {
+	/* A call has returned without an error: follows what it allocates and frees. */
+	void (*follow)(const struct nvs_api *api, const uint64_t *args, uint32_t absent);
+	void (*loaded)(const void *image, uint64_t handle); /* code */
+	void (*got_kernel)(uint64_t kernel, uint64_t library, const char *name);
+	void (*waited)(void); /* the program has waited for the GPU */
+	void (*failed)(void); /* a call returned an error that a fault of the GPU may have caused */
+};
+extern const struct nvs_api_snapshots *_Atomic nvs_api_snapshots;
+/* NULL: there are no snapshots. */
+static inline const struct nvs_api_snapshots *nvs_api_get_snapshots(void)
+{
+	return atomic_load_explicit(&nvs_api_snapshots, memory_order_relaxed);
+}
+void nvs_snapshot_start(void); /* called before nvs_api_start() */
+
 /* ---- early.c: calls and ranges before the session starts ---- */
 /* Stores a CALL or NVTX record. */
 void nvs_api_store_early(const struct nvs_rec *rec);
@@ -367,5 +384,7 @@ nvs_api_after nvs_api_after_instantiate, nvs_api_after_update, nvs_api_after_set
 	nvs_api_after_set_child, nvs_api_after_set_node, nvs_api_after_set_enabled,
 	nvs_api_after_add_node, nvs_api_after_add_node_v2, nvs_api_after_destroy_graph,
 	nvs_api_after_destroy_node, nvs_api_after_destroy_exec;
+nvs_api_before nvs_api_before_launch;
+nvs_api_after nvs_api_after_launch, nvs_api_after_get_function, nvs_api_after_kernel_function;
 
 #endif

@@ -585,6 +585,7 @@ static void record_call(struct nvs_api_frame *frame, uint32_t result, uint32_t f
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
 	const struct nvs_api *api = slot->api;
+	const struct nvs_api_snapshots *snapshots = nvs_api_get_snapshots();
 	struct nvs_open_call open;
 	struct made m;
 	bool on, bare;
@@ -607,6 +608,9 @@ static void record_call(struct nvs_api_frame *frame, uint32_t result, uint32_t f
 		gather_function(&m, frame);
 	else
 		gather_args(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
+	if (__builtin_expect(snapshots != NULL, 0) && !result && !bare &&
+	    !(flags & NVS_CALL_UNWOUND) && api->effect.does >= NVS_DOES_ALLOC && !is_captured(&m))
+		snapshots->follow(api, m.args, m.absent);
 	if (!on) {
 		write_early(&m);
 		return;
@@ -665,6 +669,8 @@ static __attribute__((noinline, cold)) void check_error(uint32_t result)
 	if (may_be_fault(result) && nvs_api_call_failed && is_live()) {
 		nvs_api_call_failed(result);
 		nvs_api_record_noted_code();
+		if (nvs_api_get_snapshots())
+			nvs_api_get_snapshots()->failed();
 	}
 }
 

@@ -27,6 +27,8 @@ static void notify_end(uint64_t context, bool certain)
 
 	if (counting)
 		counting->ends(context, certain);
+	if (nvs_api_get_snapshots())
+		nvs_api_get_snapshots()->waited();
 	notify_handler(nvs_api_context_ends, context);
 }
 
@@ -36,6 +38,8 @@ static void notify_waited(struct nvs_api_frame *f, uint32_t result, enum nvs_api
 
 	if (counting && !result)
 		counting->waited(f, on);
+	if (nvs_api_get_snapshots() && !result)
+		nvs_api_get_snapshots()->waited();
 }
 
 void nvs_api_after_wait(struct nvs_api_frame *f, uint32_t result)

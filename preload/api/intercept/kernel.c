@@ -19,6 +19,7 @@ enum { ATTR_MAX_THREADS = 0, ATTR_SHARED = 1, ATTR_LOCAL = 3, ATTR_REGISTERS = 4
 _Atomic uint64_t nvs_api_known[NVS_API_KNOWN];
 _Atomic uint32_t nvs_api_unloads;
 _Atomic int32_t nvs_api_captures;
+const struct nvs_api_snapshots *_Atomic nvs_api_snapshots;
 
 /* Handles of the library API, which need other query functions, until their library is unloaded. */
 static struct {
@@ -237,8 +238,12 @@ void nvs_api_before_library_unload(struct nvs_api_frame *f)
 
 void nvs_api_after_get_kernel(struct nvs_api_frame *f, uint32_t result)
 {
-	if (!result && f->regs[0])
-		note_kernel(*(uint64_t *)f->regs[0], f->regs[1]);
+	if (result || !f->regs[0])
+		return;
+	note_kernel(*(uint64_t *)f->regs[0], f->regs[1]);
+	if (nvs_api_get_snapshots())
+		nvs_api_get_snapshots()->got_kernel(*(uint64_t *)f->regs[0], f->regs[1],
+						    (const char *)f->regs[2]);
 }
 
 void nvs_api_after_enumerate_kernels(struct nvs_api_frame *f, uint32_t result)

@@ -331,11 +331,13 @@ struct CUmod_st {
 	struct CUfunc_st *functions;
 	CUdeviceptr code;
 	void *cubin; /* a copy whose kernels are interpreted: SOFTGPU=sass */
+	bool placed; /* its variables: variables.c */
 };
 
 struct CUfunc_st *sg_function_new(struct CUmod_st *m, const char *name, size_t n);
 /* CTX may be NULL for a library. */
 CUresult sg_module_load(CUmodule *out, const void *image, struct sg_context *ctx);
+CUresult sg_place_variables(struct CUmod_st *m); /* variables.c */
 /* ---- cubin.c ---- */
 bool sg_is_cubin(const void *image);
 CUresult sg_cubin_parse(struct CUmod_st *m, const void *image);

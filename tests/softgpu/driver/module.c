@@ -166,6 +166,9 @@ static CUresult upload(struct CUfunc_st *f)
 	pthread_mutex_unlock(&ctx->lock);
 	if (!f->code)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	r = sg_place_variables(f->module);
+	if (r)
+		return r;
 	r = sg_upload_code(ctx, f->code, bytes, f->code_bytes);
 	return r ? r : sg_channel_wait(&ctx->ch[0], ctx->ch[0].payload);
 }
@@ -278,6 +281,25 @@ API CUresult cuFuncGetName(const char **name, CUfunction f)
 {
 	*name = f->name;
 	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetParamInfo(CUfunction f, size_t n, size_t *offset, size_t *size);
+CUresult cuFuncSetAttribute(CUfunction f, int attribute, int value);
+
+/* Since CUDA 12.4. */
+API CUresult cuFuncGetParamInfo(CUfunction f, size_t n, size_t *offset, size_t *size)
+{
+	if (!f || !offset || n >= f->nparams)
+		return CUDA_ERROR_INVALID_VALUE;
+	*offset = f->param_offset[n];
+	if (size)
+		*size = f->param_size[n];
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuFuncSetAttribute(CUfunction f, int attribute, int value)
+{
+	return f ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /* The same numbers as in every launch's descriptor. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Parameters of launches from uploads to constant bank 0. See launch_parameters.h. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include "decode/analysis/launch_parameters.h"
+#include "decode/calls/launch_parameters.h"
 #include "decode/gpu/qmd.h"
 
 #define MAX_PIECES 64u /* uploads that the parameters of one launch are made of */
@@ -97,41 +98,58 @@ void nvs_parameters_free(struct nvs_parameters *p)
 	nvs_rows_free(&p->uploads, NULL);
 }
 
-bool nvs_parameters_next(const struct nvs_launch_parameters *of,
-			 const struct nvs_memory_ranges *ranges, struct nvs_parameter_word *w)
-{
-	for (uint32_t at = w->next; at + 8 <= of->size; at += 4) {
-		uint64_t value;
-		const struct nvs_memory_range *range;
+/* ---- by call ---- */
 
-		memcpy(&value, of->bytes + at, sizeof(value));
-		range = nvs_memory_range_at(ranges, value);
-		if (!range)
-			continue;
-		*w = (struct nvs_parameter_word){at, value, range, value - range->address, at + 8};
-		return true;
+struct thread_parameters {
+	uint64_t call, bank;
+	uint32_t size, base, room;
+	bool known;
+	uint8_t *bytes;
+};
+
+int nvs_call_parameters_note(struct nvs_call_parameters *c, uint32_t thread, uint64_t call,
+			     const struct nvs_launch_parameters *of)
+{
+	struct thread_parameters *t = nvs_number_make(&c->threads, thread, sizeof(*t));
+
+	if (!t)
+		return thread < NVS_MAX_NUMBER ? -ENOMEM : 0;
+	if (!t->bytes || t->room < of->size) {
+		uint8_t *more = realloc(t->bytes, of->size + 1); /* never NULL */
+
+		if (!more)
+			return -ENOMEM;
+		t->bytes = more;
+		t->room = of->size;
 	}
-	return false;
+	if (of->size)
+		memcpy(t->bytes, of->bytes, of->size);
+	t->call = call;
+	t->bank = of->bank;
+	t->size = of->size;
+	t->base = of->base;
+	t->known = true;
+	return 0;
 }
 
-bool nvs_kernel_parameter(const struct nvs_cubin *cubin, const struct nvs_cubin_function *function,
-			  uint32_t n, struct nvs_kernel_parameter *parameter)
+bool nvs_call_parameters_find(const struct nvs_call_parameters *c, const struct nvs_call *call,
+			      struct nvs_launch_parameters *of)
 {
-	struct nvs_cubin_section info;
-	struct nvs_cubin_attribute a;
-	size_t at = 0;
+	const struct thread_parameters *t = nvs_number_get(&c->threads, call->thread);
 
-	if (!function->info || !nvs_cubin_section(cubin, function->info, &info))
+	if (!t || !t->known || t->call != call->number)
 		return false;
-	while (nvs_cubin_attribute(&info, &at, &a)) {
-		uint32_t words[3]; /* index; number | offset << 16; flags | size << 18 */
+	*of = (struct nvs_launch_parameters){t->bytes, t->size, t->base, t->bank};
+	return true;
+}
 
-		if (a.code != NVS_ATTR_KPARAM_INFO || a.size < sizeof(words) || n--)
-			continue;
-		memcpy(words, a.value, sizeof(words));
-		*parameter = (struct nvs_kernel_parameter){words[1] & 0xffff, words[1] >> 16,
-							   words[2] >> 18};
-		return true;
-	}
-	return false;
+static void free_thread(void *item)
+{
+	free(((struct thread_parameters *)item)->bytes);
+	free(item);
+}
+
+void nvs_call_parameters_free(struct nvs_call_parameters *c)
+{
+	nvs_numbers_free(&c->threads, free_thread);
 }

@@ -18,6 +18,7 @@ help:
 	@echo 'make bundle          make $(BUILD)/bundle, a folder that runs without installation'
 	@echo 'make deb             make packages for Debian and Ubuntu in $(BUILD)/deb'
 	@echo 'make format-check    check the formatting; make format corrects it'
+	@echo 'make check-aarch64   build for aarch64 and test under qemu-user; ARCH=aarch64 builds only'
 	@echo 'make clean           remove $(BUILD)/'
 	@echo 'scripts/gpu-check    run all checks on a real GPU (needs nvcc)'
 	@echo 'Variables: V=1 (print commands), CC=clang, O=0, SAN=address,undefined, COVERAGE=1, WERROR=1'
@@ -121,7 +122,7 @@ bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsn
 	$(Q)install -m 644 $(SQL) $(BUNDLE)/sql
 	$(Q)for package in $(BUNDLED); do install -m 644 $(ROOT)/usr/share/doc/$$package/copyright $(BUNDLE)/licences/$$package || \
 	    echo "bundle: the licence of $$package is missing; do not distribute the bundle" >&2; done
-	$(Q)install -m 644 LICENSE $(BUNDLE) && install -m 644 scripts/bundle-readme.md $(BUNDLE)/README.md
+	$(Q)install -m 644 LICENSE $(BUNDLE) && sed "s/@ARCH@/$(subst _,-,$(ARCH))/" scripts/bundle-readme.md >$(BUNDLE)/README.md
 	$(call say,BUNDLE,$(BUNDLE))
 
 # libelf needs zlib. libc and libm are on every machine and must come from the same one.

@@ -75,11 +75,11 @@ static void check(struct softgpu_channel *ch, uint32_t n)
 /* ---- cases ---- */
 
 /* Two stores that are not patched. */
-#define USE(first, second)                       \
-	static const struct {                    \
-		softgpu_store store;             \
-		const volatile uint8_t *at;      \
-		const char *name;                \
+#define USE(first, second)                  \
+	static const struct {               \
+		softgpu_store store;        \
+		const volatile uint8_t *at; \
+		const char *name;           \
 	} refused_stores[] = {{first, first##_at, #first}, {second, second##_at, #second}}
 INSN_REFUSED(USE);
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "app.h"
+#include "insns.h"
 
 #define LARGE (96u << 10) /* more than a quarter of a small buffer */
 
@@ -27,9 +28,6 @@ static void count(void)
 
 /* ---- the driver's store ---- */
 
-static const uint8_t store_bytes[] = {0x89, 0x08, 0xe9};
-static const uint8_t store_behind[] = {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00};
-
 static int find_store(struct dl_phdr_info *info, size_t size, void *out)
 {
 	for (int i = 0; strstr(info->dlpi_name, "libcuda") && i < info->dlpi_phnum; i++) {
@@ -38,8 +36,7 @@ static int find_store(struct dl_phdr_info *info, size_t size, void *out)
 
 		for (size_t at = 0;
 		     ph->p_type == PT_LOAD && ph->p_flags & PF_X && at + 16 < ph->p_filesz; at++)
-			if (!memcmp(text + at, store_bytes, 3) &&
-			    !memcmp(text + at + 7, store_behind, 6)) {
+			if (insn_is_driver_store(text + at)) {
 				*(const volatile uint8_t **)out = text + at;
 				return 1;
 			}
@@ -53,11 +50,11 @@ static void wait_for_patch(const volatile uint8_t *store, CUstream s)
 	CUdeviceptr d;
 
 	CK(cuMemAlloc_v2(&d, 4096));
-	for (int i = 0; i < 5000 && *store != 0xeb; i++) {
+	for (int i = 0; i < 5000 && !insn_is_jump(store); i++) {
 		CK(cuMemsetD32Async(d, 1, 16, s));
 		nanosleep(&nap, NULL);
 	}
-	EXPECT(*store == 0xeb, "the store was not patched in 5 s");
+	EXPECT(insn_is_jump(store), "the store was not patched in 5 s");
 	CK(cuMemFree_v2(d));
 }
 

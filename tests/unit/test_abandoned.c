@@ -98,8 +98,7 @@ static void ring_slow(uint32_t bytes)
 /* As a patched site does. */
 __attribute__((noinline)) static bool ring_fast(uint32_t bytes)
 {
-	static const struct nvs_patch_site site = {
-		.form = INSN_FAST_FORM};
+	static const struct nvs_patch_site site = {.form = INSN_FAST_FORM};
 	struct nvs_fast_regs regs = INSN_FAST_REGS((uintptr_t)page, TOKEN);
 
 	next_entry(bytes);
@@ -257,8 +256,7 @@ static void on_bus(int sig)
 
 __attribute__((noinline)) static bool ring_over_hole(void (*fn)(void))
 {
-	static const struct nvs_patch_site site = {
-		.form = INSN_FAST_FORM};
+	static const struct nvs_patch_site site = {.form = INSN_FAST_FORM};
 	struct nvs_fast_regs regs = INSN_FAST_REGS((uintptr_t)page, TOKEN);
 
 	within = fn;

@@ -338,8 +338,8 @@ static void spoil(struct store *s)
 			if (*word != (uintptr_t)s->pcs[i])
 				continue;
 			*word ^= 1;
-			noticed |= nvs_stackcache_match(ring, s->pc, (uintptr_t)page, s->fp, s->lr) ==
-				   NVS_NONE;
+			noticed |= nvs_stackcache_match(ring, s->pc, (uintptr_t)page, s->fp,
+							s->lr) == NVS_NONE;
 			*word ^= 1;
 		}
 		unnoticed += !noticed;

@@ -56,15 +56,18 @@ static void on_break(int sig, siginfo_t *info, void *context)
 /* Runs the instruction at CODE, after which it returns, with the registers of S. */
 extern void run_code(struct state *s, const uint32_t *at);
 __asm__("	.text\n	.globl run_code\n	.type run_code, @function\nrun_code:\n"
-	"	stp x29, x30, [sp, #-48]!\n	stp x27, x28, [sp, #16]\n	str x26, [sp, #32]\n"
+	"	stp x29, x30, [sp, #-48]!\n	stp x27, x28, [sp, #16]\n	str x26, [sp, "
+	"#32]\n"
 	"	mov x28, x0\n	mov x27, x1\n	add x16, x28, #128\n"
 	"	ldp q0, q1, [x16]\n	ldp q2, q3, [x16, #32]\n	ldp q4, q5, [x16, #64]\n"
 	"	ldp q6, q7, [x16, #96]\n"
 	"	ldp x0, x1, [x28]\n	ldp x2, x3, [x28, #16]\n	ldp x4, x5, [x28, #32]\n"
-	"	ldp x6, x7, [x28, #48]\n	ldp x8, x9, [x28, #64]\n	ldp x10, x11, [x28, #80]\n"
+	"	ldp x6, x7, [x28, #48]\n	ldp x8, x9, [x28, #64]\n	ldp x10, x11, "
+	"[x28, #80]\n"
 	"	ldp x12, x13, [x28, #96]\n	ldp x14, x15, [x28, #112]\n	blr x27\n"
 	"	stp x0, x1, [x28]\n	stp x2, x3, [x28, #16]\n	stp x4, x5, [x28, #32]\n"
-	"	stp x6, x7, [x28, #48]\n	stp x8, x9, [x28, #64]\n	stp x10, x11, [x28, #80]\n"
+	"	stp x6, x7, [x28, #48]\n	stp x8, x9, [x28, #64]\n	stp x10, x11, "
+	"[x28, #80]\n"
 	"	stp x12, x13, [x28, #96]\n	stp x14, x15, [x28, #112]\n"
 	"	ldr x26, [sp, #32]\n	ldp x27, x28, [sp, #16]\n	ldp x29, x30, [sp], #48\n"
 	"	ret\n	.size run_code, . - run_code\n");
@@ -169,7 +172,8 @@ static void compare(uint32_t word, const struct state *before)
 				  &uc.uc_mcontext);
 		if (memcmp(native, alias, ROOM))
 			wrong("emulated, other memory", word);
-		if (!same_registers(&uc.uc_mcontext, &after) || uc.uc_mcontext.pc != (uintptr_t)code + 4)
+		if (!same_registers(&uc.uc_mcontext, &after) ||
+		    uc.uc_mcontext.pc != (uintptr_t)code + 4)
 			wrong("emulated, other registers", word);
 		make_context(&uc, before);
 	}
@@ -189,14 +193,12 @@ static const struct {
 	{0x38000000, 0xc41fffff}, /* STUR, STTR, post-, pre-indexed */
 	{0x38200800, 0xc41ff3ff}, /* register offset */
 	{0x3c800000, 0x001fffff}, /* of 128 bits */
-	{0x3ca00800, 0x001ff3ff},
-	{0x28000000, 0xd5bfffff}, /* STP, STNP */
+	{0x3ca00800, 0x001ff3ff}, {0x28000000, 0xd5bfffff}, /* STP, STNP */
 	{0x089f7c00, 0xc00083ff}, /* STLR, STLLR */
 	{0x38200000, 0xc0dff3ff}, /* atomics */
 	{0x08a07c00, 0xc05f83ff}, /* CAS */
 	{0x0c000000, 0x40bffbff}, /* ST1 to ST4 */
-	{0x0c800000, 0x403fffff},
-	{0x0d000000, 0x40bfffff},
+	{0x0c800000, 0x403fffff}, {0x0d000000, 0x40bfffff},
 	{0x0c400000, 0x40bfffff}, /* LD1 to LD4: no stores */
 	{0x39400000, 0xc03fffff}, /* LDR */
 };
@@ -284,8 +286,8 @@ static void test_refused(void)
 		EXPECT(nvs_insn_decode(&insn, (const uint8_t *)&words[i], 4) == 4);
 		EXPECT(!nvs_store_decode(&store, &insn, &uc.uc_mcontext));
 		EXPECT(!nvs_insn_address(&insn, &uc.uc_mcontext, &address));
-		EXPECT(nvs_step_prepare(&step, &insn, (const uint8_t *)&words[i], &uc.uc_mcontext, 0,
-				       slot, (uintptr_t)slot) == -1);
+		EXPECT(nvs_step_prepare(&step, &insn, (const uint8_t *)&words[i], &uc.uc_mcontext,
+					0, slot, (uintptr_t)slot) == -1);
 	}
 	EXPECT(nvs_insn_decode(&(struct nvs_insn){0}, (const uint8_t *)words, 3) == 0);
 }
@@ -305,12 +307,12 @@ static void test_details(void)
 	EXPECT(nvs_insn_address(&insn, &uc.uc_mcontext, &address) && address == (uintptr_t)native);
 	before = uc;
 	EXPECT(!nvs_step_prepare(&step, &insn, (const uint8_t *)&word, &uc.uc_mcontext, 16,
-				(uint8_t *)(code + 16), (uintptr_t)(code + 16)));
+				 (uint8_t *)(code + 16), (uintptr_t)(code + 16)));
 	EXPECT(step.width == 4 && !step.program_steps);
 	EXPECT(!nvs_step_finish(&step, &uc.uc_mcontext));
 	EXPECT(!memcmp(&uc.uc_mcontext, &before.uc_mcontext, sizeof(mcontext_t)));
-	EXPECT(nvs_step_prepare(&step, &insn, (const uint8_t *)&word, &uc.uc_mcontext, 16, NULL, 0) ==
-	      -1);
+	EXPECT(nvs_step_prepare(&step, &insn, (const uint8_t *)&word, &uc.uc_mcontext, 16, NULL,
+				0) == -1);
 }
 
 int main(void)
@@ -333,8 +335,8 @@ int main(void)
 	test_base_elsewhere();
 	test_refused();
 	test_details();
-	printf("%u emulated, %u run as a copy, %u not taken for stores, %u illegal\n", simple, copied,
-	       other, illegal);
+	printf("%u emulated, %u run as a copy, %u not taken for stores, %u illegal\n", simple,
+	       copied, other, illegal);
 	EXPECT(simple > 2500 && copied > simple && other > 250);
 	return expect_done();
 }

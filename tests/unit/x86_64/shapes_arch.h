@@ -7,12 +7,20 @@ struct chain;
 
 #define STORE() asm volatile("ud2" ::: "memory")
 #define STORE_BYTES 2
-#define DWARF_NAMES                                                                              \
-	{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",                                 \
-	 "r8",	"r9",  "r10", "r11", "r12", "r13", "r14", "r15"}
+#define DWARF_NAMES                                                                               \
+	{                                                                                         \
+		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", \
+			"r12", "r13", "r14", "r15"                                                \
+	}
 /* Calls its second argument, without a frame pointer and with one. */
-#define CALL_BARE {0x48, 0x83, 0xec, 0x08, 0xff, 0xd6, 0x48, 0x83, 0xc4, 0x08, 0xc3}
-#define CALL_FRAMED {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd6, 0x5d, 0xc3}
+#define CALL_BARE                                                                \
+	{                                                                        \
+		0x48, 0x83, 0xec, 0x08, 0xff, 0xd6, 0x48, 0x83, 0xc4, 0x08, 0xc3 \
+	}
+#define CALL_FRAMED                                            \
+	{                                                      \
+		0x55, 0x48, 0x89, 0xe5, 0xff, 0xd6, 0x5d, 0xc3 \
+	}
 
 /* RBP is something else at the store, the caller's lies in a slot. */
 void store_no_fp(struct chain *c);

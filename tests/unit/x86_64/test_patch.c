@@ -281,7 +281,8 @@ static void on_sys(int sig, siginfo_t *info, void *context)
 		if (before)
 			before(writes);
 	}
-	if (failing >> writes & 1 && (info->si_syscall == SYS_pwrite64 || insn_argument(uc, 2) & PROT_WRITE))
+	if (failing >> writes & 1 &&
+	    (info->si_syscall == SYS_pwrite64 || insn_argument(uc, 2) & PROT_WRITE))
 		insn_set_result(uc, -EPERM);
 	else
 		insn_set_result(uc, nvs_syscall(info->si_syscall, insn_argument(uc, 0),

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <ucontext.h>
 
 /* Rings a doorbell: what is stored before is visible first. */
@@ -29,8 +30,14 @@ static inline void insn_store_odd(volatile void *address, uint32_t token)
 
 /* The operands of a patched store to 0x90 bytes behind a base (struct nvs_site_form), and registers
  * with a base and a value for it (struct nvs_fast_regs). */
-#define INSN_FAST_FORM {.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90}
-#define INSN_FAST_REGS(at, value) {.rax = (at), .rcx = (value)}
+#define INSN_FAST_FORM                                           \
+	{                                                        \
+		.base = NVS_RAX, .source = NVS_RCX, .disp = 0x90 \
+	}
+#define INSN_FAST_REGS(at, value)           \
+	{                                   \
+		.rax = (at), .rcx = (value) \
+	}
 
 static inline void insn_break(void)
 {
@@ -115,17 +122,27 @@ __attribute__((noinline, unused)) static void insn_ring_stepwise(volatile void *
 
 /* Stores that must not be patched: one whose second byte may be jumped to (never taken, but who
  * knows), and one with nothing but code as far as a short jump reaches. */
-#define INSN_REFUSED(use)                                                                          \
-	INSN_STORE_IN(entered,                                                                     \
-		      "	test %rdi, %rdi\n	jne 2f\n	jmp entered_at + 1\n2:\n", INSN_PADDED); \
-	INSN_STORE_IN(crowded, "	.rept 60\n	add $1, %eax\n	.endr\n",                     \
-		      "	.rept 60\n	add $1, %eax\n	.endr\n");                                \
+#define INSN_REFUSED(use)                                                                  \
+	INSN_STORE_IN(entered,                                                             \
+		      "	test %rdi, %rdi\n	jne 2f\n	jmp entered_at + 1\n2:\n", \
+		      INSN_PADDED);                                                        \
+	INSN_STORE_IN(crowded, "	.rept 60\n	add $1, %eax\n	.endr\n",          \
+		      "	.rept 60\n	add $1, %eax\n	.endr\n");                         \
 	use(entered, crowded)
 
 /* True if the store there has become a jump. */
 static inline int insn_is_jump(const volatile uint8_t *at)
 {
 	return *at == 0xeb;
+}
+
+/* True if AT is the only doorbell store of the driver, which is followed by a jump and padding. */
+static inline bool insn_is_driver_store(const uint8_t *at)
+{
+	static const uint8_t store[] = {0x89, 0x08, 0xe9};
+	static const uint8_t behind[] = {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00};
+
+	return !memcmp(at, store, sizeof(store)) && !memcmp(at + 7, behind, sizeof(behind));
 }
 
 #define INSN_REACH (2ul << 30) /* of a jump, in both directions */

@@ -12,7 +12,6 @@
 #include "decode/calls/roles.h"
 #include "decode/analysis/allocations.h"
 #include "decode/query/selection.h"
-#include "include/array_format.h"
 
 /* The same number may be an address in one space and a handle in another. */
 enum handle_space { ADDRESS, ARRAY, PHYSICAL, EXTERNAL, MAPPED };
@@ -542,52 +541,6 @@ static uint32_t space_freed(uint8_t role)
 	return UINT32_MAX;
 }
 
-/* Size of an array with all mipmap levels; UINT64_MAX if unknown. */
-static uint64_t array_bytes(const struct nvs_call *call)
-{
-	uint64_t side[3] = {0}, levels = 1, format, channels, all = 0, level;
-
-	if (!nvs_call_value(call, NVS_ARG_Width, side) ||
-	    !nvs_call_value(call, NVS_ARG_Height, side + 1) ||
-	    !nvs_call_value(call, NVS_ARG_Format, &format) ||
-	    !nvs_call_value(call, NVS_ARG_NumChannels, &channels) ||
-	    !nvs_array_format_bytes(format))
-		return UINT64_MAX;
-	nvs_call_value(call, NVS_ARG_Depth, side + 2);
-	nvs_call_value(call, NVS_ARG_numMipmapLevels, &levels);
-	for (uint64_t l = 0; l < levels && l < 32; l++) {
-		level = nvs_array_format_bytes(format) * channels;
-		for (int i = 0; i < 3; i++)
-			if (__builtin_mul_overflow(level, side[i] >> l ? side[i] >> l : 1, &level))
-				return UINT64_MAX;
-		all += level;
-	}
-	return all;
-}
-
-static uint64_t size_of_alloc(const struct nvs_allocs *a, const struct nvs_call *call,
-			      uint64_t address)
-{
-	const struct nvs_mapping *m;
-	uint64_t bytes, rows;
-
-	switch (call->api->role) {
-	case NVS_CALL_ROLE_ALLOC_ARRAY:
-		return array_bytes(call);
-	case NVS_CALL_ROLE_ALLOC_PITCH:
-		return nvs_call_value(call, NVS_ARG_pPitch, &bytes) &&
-				       nvs_call_value(call, NVS_ARG_Height, &rows) &&
-				       !__builtin_mul_overflow(bytes, rows, &bytes)
-			       ? bytes
-			       : UINT64_MAX;
-	case NVS_CALL_ROLE_ALLOC_IPC:
-		/* Opening an IPC handle maps the exporter's whole block. */
-		m = nvs_trace_gpu_map(a->source->trace, 0, address);
-		return m ? m->size : UINT64_MAX;
-	}
-	return nvs_call_value(call, NVS_ARG_size, &bytes) ? bytes : UINT64_MAX;
-}
-
 /* Counts a failed call by the kind it asked for, or by what it tried to free. */
 static int count_failed(struct nvs_allocs *a, const struct nvs_call *call,
 			const struct nvs_alloc_by *by, uint64_t address)
@@ -607,7 +560,7 @@ static int count_failed(struct nvs_allocs *a, const struct nvs_call *call,
 		if (!row)
 			return -ENOMEM;
 		row->failed++;
-		bytes = size_of_alloc(a, call, 0);
+		bytes = nvs_alloc_size(a->source->trace, call, 0);
 	} else {
 		p = find_place(a, address, space);
 		what.key.kind = NVS_ALLOC_KINDS;
@@ -660,7 +613,7 @@ static int follow_success(struct nvs_allocs *a, const struct nvs_call *call,
 	}
 	if (!alloc_role->allocates)
 		return 0;
-	bytes = size_of_alloc(a, call, address);
+	bytes = nvs_alloc_size(a->source->trace, call, address);
 	if (alloc_role->space == ADDRESS)
 		return nvs_allocs_add(a, by, alloc_role->kind, address, bytes);
 	/* Handles of imported memory outlive all contexts. */

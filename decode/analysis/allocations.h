@@ -115,6 +115,9 @@ struct nvs_alloc_by {
 	bool selected;
 };
 
+/* allocation_size.c: the bytes that CALL allocates, at ADDRESS; UINT64_MAX if unknown. */
+uint64_t nvs_alloc_size(const struct nvs_trace *trace, const struct nvs_call *call,
+			uint64_t address);
 int nvs_allocs_add(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs_alloc_kind kind,
 		   uint64_t address, uint64_t bytes);
 /* Frees the allocation at ADDRESS; *FOUND: there was one. AGAIN: only if a graph allocated it,

@@ -12,10 +12,8 @@ extern "C" {
 /* rec.flags: it was freed between its record and the start of the window */
 #define NVS_ALLOCATION_GONE (1u << 0)
 
-/*
- * A live allocation, written right before the window opens. The call that made it is not in the
- * trace, the call that frees it is.
- */
+/* A live allocation, written right before the window opens. The call that made it is not in the
+ * trace, the call that frees it is. */
 struct nvs_rec_allocation {
 	struct nvs_rec rec;
 	uint64_t address; /* or a handle, as the kind says */

@@ -91,8 +91,7 @@ enum nvs_rec_type {
 	NVS_REC_GPU_CLOCK = 47, /* a GPU's clock and the session's at one moment */
 	NVS_REC_UNTIMED = 48, /* submissions of a channel without a GPU_TIME, and why */
 	NVS_REC_ALLOCATION = 49, /* memory allocated before the trace: nvsnoop/allocation.h */
-	/* 50..51: nvsnoop/count.h */
-	NVS_REC_COUNTER = 50, /* a kernel that counts its instructions, or why it does not */
+	NVS_REC_COUNTER = 50, /* nvsnoop/count.h: a kernel that counts its instructions */
 	NVS_REC_COUNT = 51, /* instructions executed by such kernels since the previous COUNT */
 	/* 52..54: nvsnoop/fault.h */
 	NVS_REC_FAULT = 52, /* a channel's error notifier was written */
@@ -382,8 +381,7 @@ struct nvs_rec_channel {
 #define NVS_CHAN_GONE_AT_EXIT (1u << 0) /* it was still alive at the end */
 #define NVS_CHAN_GONE_PUT_UNKNOWN (1u << 1) /* USERD could not be read: final_put is invalid */
 #define NVS_CHAN_GONE_DONE (1u << 2) /* followed by a struct nvs_channel_done (spool.h) */
-#define NVS_CHAN_GONE_WINDOW \
-	(1u << 3) /* only the trace ends; with AT_EXIT, final_put is last_put */
+#define NVS_CHAN_GONE_WINDOW (1u << 3) /* with AT_EXIT: only the trace ends */
 
 struct nvs_rec_channel_gone {
 	struct nvs_rec rec;

@@ -52,10 +52,8 @@ struct nvs_stream_state {
 	struct nvs_stream_launch launch; /* of the submission in progress */
 };
 
-/*
- * True if a submission waits for something other than its channel's earlier work. The driver orders
- * launches of one channel by semaphores that their descriptors release.
- */
+/* True if a submission waits for something other than its channel's earlier work. The driver orders
+ * launches of one channel by semaphores that their descriptors release. */
 bool nvs_stream_waits(const struct nvs_stream_launch *launch);
 /* Advances the stream by ENTRY of the batch's channel. */
 void nvs_stream_advance(struct nvs_batch *b, struct nvs_stream_state *walk, uint64_t entry);

@@ -14,7 +14,9 @@ extern "C" {
 /* rec.flags of a SNAPSHOT record */
 #define NVS_SNAPSHOT_AFTER (1u << 0) /* after the launch; else before it */
 #define NVS_SNAPSHOT_LAST (1u << 1) /* no more bytes of this buffer and moment follow */
-#define NVS_SNAPSHOT_VARIABLE (1u << 2) /* a variable of the kernel's module; else an allocation */
+#define NVS_SNAPSHOT_VARIABLE                                              \
+	(1u << 2) /* a variable of the kernel's module; else an allocation \
+		   */
 /* No parameter points into it: taken because the size allowed it */
 #define NVS_SNAPSHOT_OTHER (1u << 3)
 #define NVS_SNAPSHOT_NAME (1u << 4) /* the bytes are the name of the variable, before its own */

@@ -122,12 +122,15 @@ static void special(bool past)
 	CK(LAUNCH("weighted", 8, P(0, out), P(8, n)));
 	CK(LAUNCH("mix", 8, P(0, out), P(8, gone), P(16, (uint32_t){0}), P(20, k)));
 	printf("nothing \n");
-	CUfunction nothing;
+	CUfunction nothing, fill;
+	CK(cuModuleGetFunction(&fill, module, "fill"));
 	CK(cuModuleGetFunction(&nothing, module, "nothing"));
 	CK(cuLaunchKernel(nothing, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL));
 	if (past) {
 		CK(LAUNCH("past", 1, P(0, inside), P(8, far)));
 		printf("= error %d\n", cuCtxSynchronize());
+		/* Fails, too. */
+		cuLaunchKernel(fill, 4, 1, 1, 128, 1, 1, 0, NULL, (void *[]){&in, &n, &seed}, NULL);
 		return;
 	}
 	CK(cuCtxSynchronize());

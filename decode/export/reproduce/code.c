@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The code of a launch's kernel, for --reproduce: the image of its module, or else the only one that
- * has the kernel; and what in the code cannot be reproduced. */
+/* The code of a launch's kernel, for --reproduce: the image of its module, or else the only one
+ * that has the kernel; and what in the code cannot be reproduced. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,10 +70,8 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	const struct nvs_rec_image *head = (const void *)rec;
 	struct code_search *c = arg;
-	const struct nvs_image_code to = {.arch = nvs_arch_of_class(c->f->cls),
-					  .cubin = on_cubin,
-					  .ptx = on_ptx,
-					  .arg = c};
+	const struct nvs_image_code to = {
+		.arch = nvs_arch_of_class(c->f->cls), .cubin = on_cubin, .ptx = on_ptx, .arg = c};
 
 	if (rec->type != NVS_REC_IMAGE)
 		return 0;
@@ -88,8 +86,8 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 /* Returns the reason, or NULL. */
 static const char *judge_instruction(const struct nvs_sass_insn *insn)
 {
-	static const char *const textures[] = {"TEX",  "TLD",  "TLD4",	"TMML", "TXD",
-					       "TXQ",  "SULD", "SUST", "SUATOM", "SURED"};
+	static const char *const textures[] = {"TEX", "TLD",  "TLD4", "TMML",	"TXD",
+					       "TXQ", "SULD", "SUST", "SUATOM", "SURED"};
 	const char *name = nvs_sass_insn_name(insn);
 
 	for (size_t i = 0; name && i < sizeof(textures) / sizeof(*textures); i++)

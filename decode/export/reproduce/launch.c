@@ -5,8 +5,10 @@
 #include <string.h>
 #include "decode/analysis/faults.h"
 #include "decode/analysis/memory_ranges.h"
+#include "decode/base/compare.h"
 #include "decode/base/grow.h"
 #include "decode/base/keyed_rows.h"
+#include "decode/base/search.h"
 #include "decode/calls/args.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
@@ -54,6 +56,13 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	return nvs_arguments_submission(f->arguments, s, call);
 }
 
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct nvs_memory_range *x = a, *y = b;
+
+	return NVS_CMP(x->address, y->address);
+}
+
 static int keep_ranges(struct nvs_launch_facts *f)
 {
 	const struct nvs_memory_ranges *r = &f->arguments->ranges;
@@ -68,16 +77,21 @@ static int keep_ranges(struct nvs_launch_facts *f)
 			f->ranges[f->nranges] = r->list[i];
 			f->ranges[f->nranges++].made.api = NULL; /* it does not live as long */
 		}
+	qsort(f->ranges, f->nranges, sizeof(*f->ranges), compare_ranges);
 	return 0;
 }
 
 const struct nvs_memory_range *nvs_launch_facts_range(const struct nvs_launch_facts *f,
 						      uint64_t address)
 {
-	for (uint32_t i = 0; i < f->nranges; i++)
-		if (address - f->ranges[i].address < f->ranges[i].bytes)
-			return f->ranges + i;
-	return NULL;
+	/* Live ranges do not overlap. */
+	size_t at = NVS_COUNT_BELOW(f->ranges, f->nranges, address, address);
+
+	if (at < f->nranges && f->ranges[at].address == address)
+		return f->ranges + at;
+	return at && address - f->ranges[at - 1].address < f->ranges[at - 1].bytes
+		       ? f->ranges + at - 1
+		       : NULL;
 }
 
 static int keep_params(struct nvs_launch_facts *f, const struct nvs_op *op)
@@ -198,9 +212,8 @@ static struct nvs_launch_memory *get_memory(struct nvs_launch_facts *f,
 			return f->memory + i;
 	m = NVS_APPEND(f->memory, f->nmemory, f->room, 16, MAX_MEMORY);
 	if (m)
-		*m = (struct nvs_launch_memory){.address = rec->address,
-						.size = rec->size,
-						.flags = rec->rec.flags};
+		*m = (struct nvs_launch_memory){
+			.address = rec->address, .size = rec->size, .flags = rec->rec.flags};
 	return m;
 }
 

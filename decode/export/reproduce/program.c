@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the folder of --reproduce: a program whose data are tables before body.txt, its code, and a
- * file for each buffer and moment. */
+/* Writes the folder of --reproduce: a program whose data are tables before body.txt, its code, and
+ * a file for each buffer and moment. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "decode/export/reproduce/launch.h"
 
 #define MAX_ADDRESSES (1u << 20)
+#define MAX_BUFFERS 4096u
 #define MAX_SCANNED (1ull << 30) /* bytes of buffers, for --deep */
 
 __asm__(".pushsection .rodata\n"
@@ -70,7 +71,7 @@ static uint32_t get_buffer(struct reproducer *p, uint64_t address, uint64_t size
 	for (uint32_t i = 0; i < p->nbuffers; i++)
 		if (p->buffers[i].address == address)
 			return i;
-	b = NVS_APPEND(p->buffers, p->nbuffers, p->buffers_room, 16, MAX_ADDRESSES);
+	b = NVS_APPEND(p->buffers, p->nbuffers, p->buffers_room, 16, MAX_BUFFERS);
 	if (!b)
 		return UINT32_MAX;
 	*b = (struct program_buffer){address, size, find_memory(p->f, address, size), kind};
@@ -209,8 +210,8 @@ static int write_data(struct reproducer *p)
 static void print_safe(FILE *f, const char *text)
 {
 	for (; text && *text; text++)
-		if (*text == '"' || *text == '\\' || *text == '*' || *text == '/' ||
-		    *text == '?' || (unsigned char)*text < ' ' || (unsigned char)*text > '~')
+		if (*text == '"' || *text == '\\' || *text == '*' || *text == '/' || *text == '?' ||
+		    (unsigned char)*text < ' ' || (unsigned char)*text > '~')
 			fprintf(f, "\\%03o", (unsigned char)*text);
 		else
 			fputc(*text, f);
@@ -251,9 +252,11 @@ static void print_buffers(const struct reproducer *p, FILE *f)
 				fprintf(f, "\"%u.%s\", ", i, k ? "after" : "before");
 			else
 				fputs("0, ", f);
-		fprintf(f, "\"%s\", 0, 0}, /* %s */\n",
-			nvs_snapshot_reason_text(reason ? reason : p->f->reason),
-			b->kind);
+		if (m && m->bytes[0] && m->bytes[1])
+			fprintf(f, "0, 0, 0}, /* %s */\n", b->kind);
+		else
+			fprintf(f, "\"%s\", 0, 0}, /* %s */\n",
+				nvs_snapshot_reason_text(reason ? reason : p->f->reason), b->kind);
 	}
 	fputs("\t{0, 0, 0, 0, 0, 0, 0, 0},\n};\n", f);
 }
@@ -275,7 +278,8 @@ static void print_tables(const struct reproducer *p, FILE *f)
 	for (uint32_t i = 0; i < p->nunresolved; i++)
 		fprintf(f, "\t{%u, 0x%" PRIx64 "},\n", p->unresolved[i].where,
 			p->unresolved[i].word);
-	fputs("\t{0, 0},\n};\nenum { NUNRESOLVED = sizeof(unresolved) / sizeof(*unresolved) - 1 };\n"
+	fputs("\t{0, 0},\n};\nenum { NUNRESOLVED = sizeof(unresolved) / sizeof(*unresolved) - 1 "
+	      "};\n"
 	      "\nstatic _Alignas(16) unsigned char parameters[] = {",
 	      f);
 	for (uint32_t i = 0; i < p->f->layout_bytes || i < 8; i++)
@@ -301,7 +305,8 @@ static void print_program(const struct reproducer *p, FILE *out)
 		" of a trace of nvsnoop.\n * make && ./reproduce; \"./reproduce moved\" does not "
 		"try the recorded addresses. Exit status 0: as recorded, 1: it\n * differs, 2: it "
 		"could not run. The folder has data of the recorded program, and its code. */\n"
-		"#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n",
+		"#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include "
+		"<string.h>\n\n",
 		f->submission);
 	fputs("#define KERNEL \"", out);
 	print_safe(out, f->kernel);
@@ -343,10 +348,11 @@ static void print_sentence(const struct reproducer *p, FILE *f)
 {
 	char bytes[32], more[32];
 
-	fprintf(f, "%s: %u parameter%s, %u address%s in them and in buffers, %u buffer%s of %s bytes",
-		NVS_TEXT(p->f->kernel, 120), p->f->nlayout, p->f->nlayout == 1 ? "" : "s", p->naddresses,
-		p->naddresses == 1 ? "" : "es", p->nbuffers, p->nbuffers == 1 ? "" : "s",
-		nvs_format_grouped(bytes, p->bytes));
+	fprintf(f,
+		"%s: %u parameter%s, %u address%s in them and in buffers, %u buffer%s of %s bytes",
+		NVS_TEXT(p->f->kernel, 120), p->f->nlayout, p->f->nlayout == 1 ? "" : "s",
+		p->naddresses, p->naddresses == 1 ? "" : "es", p->nbuffers,
+		p->nbuffers == 1 ? "" : "s", nvs_format_grouped(bytes, p->bytes));
 	if (p->without)
 		fprintf(f, ", of which %s begin as zeros", nvs_format_grouped(more, p->without));
 	fputs(".\n", f);

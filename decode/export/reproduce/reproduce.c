@@ -90,7 +90,8 @@ static void free_state(struct nvs_run *run)
 static const struct nvs_report_option deep = {
 	.name = "deep",
 	.help = "with --reproduce: follow addresses inside buffers, too",
-	.man = "With\n.BR \\-\\-reproduce :\nfollow addresses inside buffers, such as tables of rows, "
+	.man = "With\n.BR \\-\\-reproduce :\nfollow addresses inside buffers, such as tables of "
+	       "rows, "
 	       "and rewrite them as those in parameters. A word that happens to look like an "
 	       "address is rewritten, too.",
 };

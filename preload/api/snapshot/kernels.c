@@ -127,7 +127,8 @@ void nvs_api_after_kernel_function(struct nvs_api_frame *f, uint32_t result)
 	struct matching *all;
 	NVS_KEEP_ERRNO();
 
-	if (!nvs_api_get_snapshots() || result || !f->regs[0] || !nvs_snapshot_kernel(f->regs[1], &k))
+	if (!nvs_api_get_snapshots() || result || !f->regs[0] ||
+	    !nvs_snapshot_kernel(f->regs[1], &k))
 		return;
 	NVS_LOCK_SCOPE();
 	all = get_matching();

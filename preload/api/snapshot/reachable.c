@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* snapshot=: memory that a kernel can reach: live allocations, as the program's calls made them, and
- * the variables of its module, by the symbols of its cubin. */
+/* snapshot=: memory that a kernel can reach: live allocations, as the program's calls made them,
+ * and the variables of its module, by the symbols of its cubin. */
 #include <string.h>
 #include "preload/api/images/image.h"
 #include "preload/api/snapshot/snapshot.h"

@@ -122,9 +122,8 @@ static bool assign_memory(struct snapshots *s, struct snapshot_slot *slot)
 			return false;
 		at += ALIGN;
 		for (uint32_t i = 0; i < r->n; i++) {
-			uint64_t size = r->range[i].size < s->bytes
-						? 2 * align_up(r->range[i].size)
-						: UINT64_MAX;
+			uint64_t size = r->range[i].size < s->bytes ? 2 * align_up(r->range[i].size)
+								    : UINT64_MAX;
 			bool fits = size <= s->bytes - at;
 
 			slot->copy[i].reason = fits ? NVS_SNAPSHOT_TAKEN : NVS_SNAPSHOT_TOO_LARGE;
@@ -227,8 +226,8 @@ static void *stream_function(const struct nvs_api *api, const char *name, const 
 
 static bool queue_word(const struct snapshot_launch *l, volatile uint32_t *word)
 {
-	int (*write)(uint64_t, uint64_t, uint32_t, unsigned) = stream_function(
-		l->api, "cuStreamWriteValue32_v2", "cuStreamWriteValue32_v2_ptsz");
+	int (*write)(uint64_t, uint64_t, uint32_t, unsigned) =
+		stream_function(l->api, "cuStreamWriteValue32_v2", "cuStreamWriteValue32_v2_ptsz");
 
 	if (!write)
 		write = stream_function(l->api, "cuStreamWriteValue32",
@@ -239,8 +238,8 @@ static bool queue_word(const struct snapshot_launch *l, volatile uint32_t *word)
 /* Returns false if the driver refused the word after them. */
 static bool queue_copies(const struct snapshot_launch *l, struct snapshot_slot *slot, bool after)
 {
-	int (*copy)(uint64_t, uint64_t, size_t, uint64_t) = stream_function(
-		l->api, "cuMemcpyAsync", "cuMemcpyAsync_ptsz");
+	int (*copy)(uint64_t, uint64_t, size_t, uint64_t) = stream_function(l->api, "cuMemcpyAsync",
+									    "cuMemcpyAsync_ptsz");
 
 	for (uint32_t i = 0; i < slot->ranges.n; i++) {
 		const struct nvs_snapshot_range *r = slot->ranges.range + i;
@@ -297,8 +296,7 @@ static void write_buffer(struct snapshot_writer *w, const struct nvs_snapshot_ra
 	}
 	for (; w->rec.offset < r->size; w->rec.offset += n) {
 		n = r->size - w->rec.offset < step ? (uint32_t)(r->size - w->rec.offset) : step;
-		write_piece(w,
-			    flags | (w->rec.offset + n == r->size ? NVS_SNAPSHOT_LAST : 0),
+		write_piece(w, flags | (w->rec.offset + n == r->size ? NVS_SNAPSHOT_LAST : 0),
 			    data + w->rec.offset, n);
 	}
 }
@@ -352,8 +350,8 @@ static void write_reason(const struct nvs_api_frame *f, uint32_t nth, uint32_t r
 /* What the end of a launch finds in its frame: a slot + 1, or a reason and the launch's number. */
 #define WITH_REASON (1ull << 63)
 
-static bool is_wanted(const struct nvs_api *api, const struct nvs_api_frame *f, struct snapshot_launch *l,
-		      uint32_t *nth)
+static bool is_wanted(const struct nvs_api *api, const struct nvs_api_frame *f,
+		      struct snapshot_launch *l, uint32_t *nth)
 {
 	if (api->launched < 0 ||
 	    !nvs_snapshot_kernel(nvs_api_argument(f, api->keep[api->launched].place), &l->kernel))
@@ -366,7 +364,8 @@ static bool is_wanted(const struct nvs_api *api, const struct nvs_api_frame *f, 
 	return *nth == nvs_options()->values.snapshot_nth;
 }
 
-static uint32_t begin_snapshot(struct snapshots *s, const struct snapshot_launch *l, struct snapshot_slot *slot)
+static uint32_t begin_snapshot(struct snapshots *s, const struct snapshot_launch *l,
+			       struct snapshot_slot *slot)
 {
 	uint32_t size;
 

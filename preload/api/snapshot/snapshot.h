@@ -62,7 +62,8 @@ void nvs_snapshot_got_kernel(uint64_t kernel, uint64_t library, const char *name
 
 /* ---- snapshot.c ---- */
 
-/* Allocates the memory, once, if there is a context: not at a launch, when it might have to wait. */
+/* Allocates the memory, once, if there is a context: not at a launch, when it might have to wait.
+ */
 void nvs_snapshot_prepare(void);
 
 #endif

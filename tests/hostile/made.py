@@ -11,9 +11,10 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 REPORT = os.path.join(BUILD, "nvsnoop-report")
 LISTED = subprocess.run([REPORT, "--list-reports"], capture_output=True, check=True, text=True).stdout
-QUERY = "=SELECT * FROM NVSNOOP_SUBMISSION JOIN PROCESSES"  # the argument of --query, of all tables
+QUERY = "=SELECT * FROM NVSNOOP_SUBMISSION JOIN PROCESSES"  # the argument of --query, of all tables; N: a submission
 # Of traces: option ("" for none), formats, needs.
-KNOWN = [(option + QUERY * (argument == "SQL"), formats.split(","), needs.split(",")) for option, argument, formats, needs in
+KNOWN = [(option + QUERY * (argument == "SQL") + "=1" * (argument == "N"), formats.split(","), needs.split(","))
+         for option, argument, formats, needs in
          (line.split("\t") for line in LISTED.splitlines()) if "trace" in needs.split(",")]
 FORMATS = ("text", "json", "csv")
 REPORTS = [[*([option] if option else []), f"--format={form}"] for option, _, _ in KNOWN for form in FORMATS]
@@ -21,7 +22,7 @@ CONSUME = os.path.join(BUILD, "tests", "hostile", "consume")  # all that the pub
 READINGS = [*REPORTS, ["consume"]]
 LINES = tuple(option for option, formats, _ in KNOWN if "lines" in formats)  # which are no tables, and refuse to be CSV
 PAIRS = tuple(option for option, _, needs in KNOWN if "pair" in needs)  # which take two traces: the same, here
-EXPORTS = tuple(option for option, _, _ in KNOWN if option.startswith("--export=") or option == "--html")  # which are what they are
+EXPORTS = tuple(option for option, _, _ in KNOWN if option.startswith(("--export=", "--reproduce=")) or option == "--html")  # which are what they are
 FILED = tuple(option for option, formats, _ in KNOWN if {"binary", "file", "folder"} & set(formats))  # and nothing to look at
 NONE = 0xffffffff  # no such number
 SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk's time for files by the thousand is not the report's

@@ -32,8 +32,7 @@ const char *nvs_snapshot_reason_text(uint32_t reason)
 		[NVS_SNAPSHOT_FAILED] = "a call had failed, or this launch did",
 		[NVS_SNAPSHOT_CAPTURING] = "a stream was capturing",
 		[NVS_SNAPSHOT_NO_MEMORY] = "there was no page-locked memory to copy to",
-		[NVS_SNAPSHOT_NO_PARAMETERS] = "the driver, before 550, does not tell the sizes of "
-					       "parameters",
+		[NVS_SNAPSHOT_NO_PARAMETERS] = "parameters are unknown with a driver before 550",
 		[NVS_SNAPSHOT_BUSY] = "earlier snapshots had not been read yet",
 		[NVS_SNAPSHOT_UNFINISHED] = "the GPU had not reached it at the last wait",
 	};

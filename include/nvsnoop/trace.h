@@ -92,11 +92,9 @@ enum nvs_rec_type {
 	NVS_REC_GPU_CLOCK = 47, /* a GPU's clock and the session's at one moment */
 	NVS_REC_UNTIMED = 48, /* submissions of a channel without a GPU_TIME, and why */
 	NVS_REC_ALLOCATION = 49, /* memory allocated before the trace: nvsnoop/allocation.h */
-	/* 50..51: nvsnoop/count.h */
-	NVS_REC_COUNTER = 50, /* a kernel that counts its instructions, or why it does not */
+	NVS_REC_COUNTER = 50, /* nvsnoop/count.h: a kernel that counts, or why it does not */
 	NVS_REC_COUNT = 51, /* instructions executed by such kernels since the previous COUNT */
-	/* 52..54: nvsnoop/fault.h */
-	NVS_REC_FAULT = 52, /* a channel's error notifier was written */
+	NVS_REC_FAULT = 52, /* nvsnoop/fault.h: a channel's error notifier was written */
 	NVS_REC_SM_ERROR = 53, /* error states of SMs, as the driver read them */
 	NVS_REC_FAULT_MEMORY = 54, /* a page of semaphores when a fault was seen */
 	NVS_REC_SNAPSHOT = 55, /* memory before or after a launch: nvsnoop/snapshot.h */

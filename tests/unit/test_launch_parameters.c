@@ -2,7 +2,8 @@
 /* Parameters of launches out of constant banks, and the allocations to which their words point:
  * direct launches, kernels of graphs, banks that are used again, memory freed before and after. */
 /* LINK: decode sass decode/analysis/parameter_words.o decode/analysis/memory_ranges.o */
-/* LINK: decode/analysis/allocations.o decode/analysis/allocation_series.o */
+/* LINK: decode/analysis/allocations.o decode/analysis/allocation_size.o */
+/* LINK: decode/analysis/allocation_series.o */
 /* LINK: decode/analysis/graph_allocations.o decode/analysis/current_context.o */
 #include "decode/analysis/allocations.h"
 #include "decode/analysis/parameter_words.h"

@@ -53,6 +53,7 @@ static inline void nvs_warm_read(const void *at);
 static inline size_t nvs_page_bytes(void);
 
 /*
+ * NVS_PAGE_MAX        bytes of the largest page
  * NVS_TICKS_SOURCE    the clock source whose rate that of nvs_ticks() is, as sysfs has it
  * NVS_ARG_REGS        arguments of a C function that are in registers
  * NVS_MACHINE         e_machine of an ELF file,

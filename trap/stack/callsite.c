@@ -130,22 +130,20 @@ static uint64_t mix_hash(uint64_t h, uint64_t x, uint64_t k)
 	return h ^ h >> 29;
 }
 
-/* The place from which a stack is taken: SP, FP and LR are those at PC. */
+/* The place from which a stack is taken: SP, FP and LR are those at PC. Small, as everything that
+ * is on the stack while it is unwound: that may be the smallest that there is. */
 struct where {
 	uintptr_t pc, sp, fp, lr;
-	/* return address, if PC is the start of a function that was called; 0: PC was
-	 * interrupted */
-	uintptr_t caller;
 };
 
 /*
  * Takes the addresses and drops the frames of the trap: all frames below the interrupted
- * instruction. For a call that has returned, all frames below the caller, because PC is no longer
- * on the stack.
+ * instruction. CALLED: PC is the start of a function that was called and has returned; then all
+ * frames below its caller, because PC is no longer on the stack.
  */
-static uint32_t unwind_stack(void **pcs, const struct where *w, void ***first)
+static uint32_t unwind_stack(void **pcs, const struct where *w, bool called, void ***first)
 {
-	uintptr_t wanted = w->caller ? w->caller : w->pc;
+	uintptr_t wanted = called ? nvs_return_address(w->sp, w->lr) : w->pc;
 	const struct nvs_module_view *view = atomic_load(&nvs_process->modules);
 	int n = nvs_tls.stackless ? 0 : unwinder(pcs, MAX_FRAMES);
 
@@ -155,9 +153,9 @@ static uint32_t unwind_stack(void **pcs, const struct where *w, void ***first)
 	for (int i = 0; i < n; i++)
 		pcs[i] = (void *)nvs_strip_return((uintptr_t)pcs[i]);
 	for (int i = 0; i < n && i < OWN_FRAMES; i++) {
-		if ((uintptr_t)pcs[i] != wanted || (w->caller && !i))
+		if ((uintptr_t)pcs[i] != wanted || (called && !i))
 			continue;
-		i -= w->caller ? 1 : 0;
+		i -= called ? 1 : 0;
 		pcs[i] = (void *)w->pc;
 		*first = pcs + i;
 		return (uint32_t)(n - i);
@@ -241,7 +239,8 @@ uint32_t nvs_callsite_number(struct nvs_buffer *buffer, void **pcs, uint32_t n, 
 	return number_of(buffer, pcs, n, time, &id) ? id : NVS_NONE;
 }
 
-static uint32_t take_stack(struct nvs_buffer *buffer, const struct where *w, uint64_t time)
+static uint32_t take_stack(struct nvs_buffer *buffer, const struct where *w, uint64_t time,
+			   bool called)
 {
 	void *pcs[MAX_FRAMES], **first;
 	uint32_t n, id;
@@ -254,7 +253,7 @@ static uint32_t take_stack(struct nvs_buffer *buffer, const struct where *w, uin
 		return id;
 	nvs_tls.extra_modules = 0;
 	if (unwinder) {
-		n = unwind_stack(pcs, w, &first);
+		n = unwind_stack(pcs, w, called, &first);
 	} else {
 		pcs[0] = (void *)w->pc;
 		first = pcs;
@@ -274,15 +273,15 @@ static uint32_t take_stack(struct nvs_buffer *buffer, const struct where *w, uin
 uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t pc, uintptr_t sp, uintptr_t fp,
 			   uintptr_t lr, uint64_t time)
 {
-	const struct where w = {pc, sp, fp, lr, 0};
+	const struct where w = {pc, sp, fp, lr};
 
-	return take_stack(buffer, &w, time);
+	return take_stack(buffer, &w, time, false);
 }
 
 uint32_t nvs_callsite_take_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t sp,
 				uintptr_t fp, uintptr_t lr, uint64_t time)
 {
-	const struct where w = {entry, sp, fp, lr, nvs_return_address(sp, lr)};
+	const struct where w = {entry, sp, fp, lr};
 
-	return take_stack(buffer, &w, time);
+	return take_stack(buffer, &w, time, true);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Mean and error of values that were drawn at random. */
 #include <math.h>
+#include <stddef.h>
 #include "decode/query/estimate.h"
 
 void nvs_estimate_add(struct nvs_estimate *e, double value, uint64_t every)

@@ -4,7 +4,7 @@
 /* FUZZ: live/read/page_set.o live/read/process_alive.o live/top/text_page.o */
 /* FUZZ: live/top/process_detail.o */
 /* FUZZ: live/top/columns.o live/top/processes.o live/top/json.o live/top/print.o */
-/* FUZZ: live/top/header.o */
+/* FUZZ: live/top/header.o decode/query/estimate.o */
 /* Live pages of strangers: read twice, as two looks do, the second time with a byte changed, and
  * shown in every way there is. What comes out is bounded, and fit for a terminal. */
 #include <fcntl.h>

@@ -11,6 +11,7 @@
 #include "decode/export/parquet/thrift.h"
 
 #define GROUP_ROWS 16384u /* maximum rows of a row group */
+#define FIRST_ROWS 128u /* room for rows at first; times a power of two it is GROUP_ROWS */
 #define GROUP_BYTES (4u << 20) /* maximum bytes of its text */
 
 /* Numbers from parquet.thrift. */
@@ -34,7 +35,7 @@ struct nvs_parquet {
 	FILE *file;
 	const struct nvs_table_layout *table;
 	struct column *columns;
-	uint32_t rows; /* buffered rows */
+	uint32_t rows, room; /* buffered rows, and room for them */
 	size_t held; /* bytes of their dictionaries */
 	uint64_t all_rows, at; /* rows so far; bytes of the file so far */
 	struct nvs_proto groups; /* row groups, encoded for the footer */
@@ -355,29 +356,51 @@ static int add_text(struct column *c, const struct nvs_table_cell *cell)
 	return add_word(c, text, (uint32_t)n);
 }
 
-static bool make_column(struct column *c, bool text)
+static void *grow_array(void *list, size_t size, uint32_t rows, bool *good)
 {
-	c->set = malloc(GROUP_ROWS);
+	void *grown = realloc(list, rows * size);
+
+	*good &= grown != NULL;
+	return grown ? grown : list;
+}
+
+static bool grow_column(struct column *c, bool text, uint32_t rows)
+{
+	bool good = true;
+
+	c->set = grow_array(c->set, sizeof(*c->set), rows, &good);
 	if (text) {
-		c->values = malloc(GROUP_ROWS * sizeof(*c->values));
-		c->words = malloc(GROUP_ROWS * sizeof(*c->words));
-		return c->set && c->values && c->words;
+		c->values = grow_array(c->values, sizeof(*c->values), rows, &good);
+		c->words = grow_array(c->words, sizeof(*c->words), rows, &good);
+	} else {
+		c->numbers = grow_array(c->numbers, sizeof(*c->numbers), rows, &good);
 	}
-	c->numbers = malloc(GROUP_ROWS * sizeof(*c->numbers));
-	return c->set && c->numbers;
+	return good;
+}
+
+/* A trace has many tables with few rows. */
+static bool make_room(struct nvs_parquet *p)
+{
+	uint32_t rows = p->room ? 2 * p->room : FIRST_ROWS;
+
+	for (uint32_t i = 0; i < p->table->ncolumns; i++)
+		if (!grow_column(p->columns + i, p->table->columns[i].text, rows))
+			return false;
+	p->room = rows;
+	return true;
 }
 
 int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_table_cell *cells)
 {
 	int r = 0;
 
+	if (p->rows == p->room && !make_room(p))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < p->table->ncolumns && !r; i++) {
 		struct column *c = p->columns + i;
 		bool text = p->table->columns[i].text;
 		size_t before = c->dictionary.n;
 
-		if (!c->set && !make_column(c, text))
-			return -ENOMEM;
 		c->set[p->rows] = cells[i].known;
 		if (!cells[i].known)
 			continue;

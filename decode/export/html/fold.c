@@ -9,7 +9,8 @@
 
 #define LINES 4096u /* that can be found again */
 #define SLOTS (2 * LINES)
-#define SHORTEST 4u /* bytes of a line that a character replaces, at most as long with its newline */
+#define SHORTEST \
+	4u /* bytes of a line that a character replaces, at most as long with its newline */
 #define DIGITS 13 /* of an address at most: a number that is exact in JavaScript */
 #define STEP 0x10000u
 

@@ -2,7 +2,8 @@
 /* Makes the text of --dump smaller before it is deflated, in a fraction of the time that deflating
  * it would take. The page undoes it: unfolded() in stream.js.
  *
- * - "    202800010: INC ..." becomes "    +8: INC ...": the address less that of the last such line.
+ * - "    202800010: INC ..." becomes "    +8: INC ...": the address less that of the last such
+ * line.
  * - A line that was there before, after this, becomes a character: NVS_FOLD_FIRST for the first
  *   line of the text that begins with a space, and so on. Such characters that follow each other
  *   are a line of their own. */

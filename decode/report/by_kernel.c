@@ -372,8 +372,9 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 	reader->calls = true;
 	reader->call = on_call;
 	reader->record = on_record;
-	/* Only programs see them, and operations take long to decode. */
-	if (run->report->needs & NVS_NEED_TIMED && run->options->print.format != NVS_FORMAT_TEXT) {
+	/* A terminal does not show them, and operations take long to decode. */
+	if (run->report->needs & NVS_NEED_TIMED &&
+	    (run->options->page || run->options->print.format != NVS_FORMAT_TEXT)) {
 		each->kernels.arguments = nvs_arguments_new(s);
 		if (!each->kernels.arguments || nvs_arguments_add(each->kernels.arguments, s))
 			return -ENOMEM;

@@ -62,7 +62,7 @@ bool nvs_live_find_directory(char *out)
 	if (*given == '/' && is_ours(strcpy(out, given)))
 		return true;
 	snprintf(out, PATH_MAX / 2, NVS_LIVE_SHARED "/%u", (unsigned)geteuid());
-	nvs_sys4(SYS_mkdir, out, 0700, 0, 0); /* fails where nobody has made the folder */
+	nvs_sys_mkdir(out, 0700); /* fails where nobody has made the folder */
 	if (is_ours(out))
 		return true;
 	snprintf(out, PATH_MAX / 2, "/run/user/%u", (unsigned)geteuid());

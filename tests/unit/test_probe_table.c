@@ -84,15 +84,21 @@ static void bench(void)
 	snprintf(f.gpu.name, sizeof(f.gpu.name), "GPU, \"A\"");
 	f.gpu.boost_khz = 1980000;
 	bench_print_figures(&f, &none, PROBE_CSV, false);
-	EXPECT_STR(end(file), "benchmark,name,parameter,value,unit,min,max,sm_mhz,gpu\n"
-			      "clocks,\"a, \"\"b\"\"\",,1.5,ns,1,,1410,\"GPU, \"\"A\"\"\"\n");
+	EXPECT_STR(end(file),
+		   "benchmark,name,parameter,value,unit,min,max,sm_mhz,gpu,driver,date,uuid,"
+		   "nvsnoop,cpu,boost_mhz,memory_mhz,memory_bytes,power_limit_w,ecc,ecc_errors,"
+		   "clock_limits\n"
+		   "clocks,\"a, \"\"b\"\"\",,1.5,ns,1,,1410,\"GPU, \"\"A\"\"\",,,,,,1980,,,,,,\n");
 	file = begin();
 	bench_print_figures(&f, &none, PROBE_JSON, false);
 	EXPECT_STR(end(file),
-		   "{\"schema\":2,\"study\":\"bench\",\"gpu\":\"GPU, \\\"A\\\"\",\"driver\":\"\","
-		   "\"date\":\"\",\"rows\":[\n{\"benchmark\":\"clocks\",\"name\":\"a, \\\"b\\\"\","
+		   "{\"schema\":2,\"study\":\"bench\",\"gpu\":\"GPU, \\\"A\\\"\",\"driver\":null,"
+		   "\"date\":null,\"uuid\":null,\"nvsnoop\":null,\"cpu\":null,\"boost_mhz\":1980,"
+		   "\"memory_mhz\":null,\"memory_bytes\":null,\"power_limit_w\":null,\"ecc\":null,"
+		   "\"ecc_errors\":null,\"clock_limits\":null,\"rows\":[\n{\"benchmark\":"
+		   "\"clocks\",\"name\":\"a, \\\"b\\\"\","
 		   "\"parameter\":\"\",\"value\":1.5,\"unit\":\"ns\",\"min\":1,\"max\":null,"
-		   "\"sm_mhz\":1410,\"below_boost\":true,\"detail\":true,"
+		   "\"sm_mhz\":1410,\"below_boost\":true,\"above_boost\":false,\"detail\":true,"
 		   "\"gpu\":\"GPU, \\\"A\\\"\"}],\n\"published\":[],\n\"notes\":[],\n"
 		   "\"missing\":[]}\n");
 }

@@ -100,7 +100,7 @@ static void sums(uint32_t kernel)
 	struct nvs_timing_sink *s = nvs_live_gpu_sink_new(GPU, false);
 	const struct nvs_live_gpu_time *t = kernel_row(kernel), before = *t;
 	struct nvs_estimate want = {.n = 0}, got;
-	double half, want_half;
+	double half, want_half = 0;
 
 	srand(1);
 	for (uint64_t i = 1; i < 4000; i += 2) {

@@ -15,11 +15,15 @@
 struct nvs_open_call {
 	uintptr_t sp; /* of its frame: calls below the thread's stack pointer have been left */
 	uint64_t number, begin;
-	uint64_t token; /* for the live page: the allocation that is about to be freed */
-	uint64_t key; /* of the kernel that it launches; 0: none, or nobody asks for keys */
+	/* Every byte here takes 16 of a thread's smallest stack. */
+	union {
+		uint64_t token; /* for the live page: the allocation that is about to be freed */
+		uint64_t key; /* with has_key: of the kernel that it launches */
+	};
 	uint32_t api, row; /* row: in the live page */
 	uint16_t told; /* its CALL_BEGIN is in the trace */
-	uint16_t recording; /* recording was on when it began */
+	uint8_t recording; /* recording was on when it began */
+	uint8_t has_key;
 };
 
 struct nvs_open_calls {

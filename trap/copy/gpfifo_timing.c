@@ -343,7 +343,7 @@ static uint64_t key_of_call(void)
 {
 	uint32_t depth = nvs_calls.depth < NVS_MAX_CALLS ? nvs_calls.depth : NVS_MAX_CALLS;
 
-	while (depth && !nvs_calls.open[depth - 1].key)
+	while (depth && !nvs_calls.open[depth - 1].has_key)
 		depth--;
 	return depth ? nvs_calls.open[depth - 1].key : 0;
 }

@@ -51,9 +51,9 @@ static bool is_wanted(bool told)
 }
 
 /* A call belongs to a recording window that it overlaps, or if it has a recorded submission. */
-static bool is_in_window(const struct nvs_open_call *open)
+static bool is_in_window(bool told, bool recording)
 {
-	return nvs_is_recording() || open->told || open->recording;
+	return nvs_is_recording() || told || recording;
 }
 
 /* ---- the record ---- */
@@ -368,12 +368,13 @@ static __attribute__((noinline)) void abandon_calls(struct nvs_open_calls *c, ui
 			.depth = c->depth,
 			.flags = NVS_CALL_ABANDONED | (open->told ? NVS_CALL_BEGUN : 0),
 		};
-		bool keep = is_live() && is_wanted(open->told) && is_in_window(open);
+		bool keep = is_live() && is_wanted(open->told) &&
+			    is_in_window(open->told, open->recording);
 
 		c->depth--;
 		if (own_slot()) {
 			nvs_live_add(&own_slot()->left, 1);
-			nvs_live_free_cancel(nvs_live_own, open->token);
+			nvs_live_free_cancel(nvs_live_own, open->has_key ? 0 : open->token);
 		}
 		m.absent = (1u << m.api->nkeep) - 1;
 		if (keep && has_trace())
@@ -432,14 +433,20 @@ static uint32_t get_row(const struct nvs_api *api, const struct nvs_buffer *buff
 	return nvs_live_api_row(nvs_live_own, nvs_api_number(api), api->name, api->group);
 }
 
-/* Identifies the kernel that a call launches; 0: it launches none. */
-static uint64_t key_of(const struct nvs_api *api, const struct nvs_api_frame *frame)
+/* Notes the kernel that a call launches. */
+static void set_key(struct nvs_open_call *open, const struct nvs_api *api,
+		    const struct nvs_api_frame *frame)
 {
-	uint64_t function = api->launched >= 0
-				    ? nvs_api_argument(frame, api->keep[api->launched].place)
-				    : 0;
+	uint64_t function, key;
 
-	return function ? nvs_api_known_key(function) : 0;
+	if (api->launched < 0)
+		return;
+	function = nvs_api_argument(frame, api->keep[api->launched].place);
+	key = function ? nvs_api_known_key(function) : 0;
+	if (!key)
+		return;
+	open->key = key;
+	open->has_key = 1;
 }
 
 struct entered nvs_api_enter(struct nvs_api_frame *frame)
@@ -465,8 +472,9 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		open->row = get_row(slot->api, shared);
 		open->told = 0;
 		open->token = 0;
+		open->has_key = 0;
 		if (__builtin_expect(nvs_api_keys, 0))
-			open->key = key_of(slot->api, frame);
+			set_key(open, slot->api, frame);
 		open->recording = is_live() && nvs_is_recording();
 		atomic_signal_fence(memory_order_seq_cst);
 		frame->depth = ++c->depth;
@@ -483,21 +491,23 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 	return (struct entered){slot->original, slot->api->words};
 }
 
-/* Removes the call from the open calls into OPEN. Returns false if it was abandoned, and so
- * recorded, before. */
-static bool pop_call(struct nvs_open_calls *c, const struct nvs_api_frame *frame,
-		     struct nvs_open_call *open)
+/* Removes the call from the open calls, and sets two of its fields. Returns false if it was
+ * abandoned, and so recorded, before. */
+static bool pop_call(struct nvs_open_calls *c, const struct nvs_api_frame *frame, bool *told,
+		     bool *recording)
 {
 	uintptr_t sp = (uintptr_t)frame;
 
-	open->told = open->recording = 0;
+	*told = *recording = false;
 	if (!frame->depth)
 		return true;
 	if (c->depth && c->open[c->depth - 1].sp < sp)
 		abandon_calls(c, sp - 1);
 	if (!c->depth || c->open[c->depth - 1].number != frame->number)
 		return false;
-	*open = c->open[--c->depth];
+	c->depth--;
+	*told = c->open[c->depth].told;
+	*recording = c->open[c->depth].recording;
 	return true;
 }
 
@@ -581,19 +591,24 @@ static bool count_untraced(struct nvs_api_frame *frame, const struct nvs_api *ap
 	return true;
 }
 
+/* Not inlined: record_call() has a stack taken on the thread's smallest stack. */
+static __attribute__((noinline, cold)) void follow_memory(const struct made *m)
+{
+	if (m->api->effect.does >= NVS_DOES_ALLOC && !is_captured(m))
+		nvs_api_get_snapshots()->follow(m->api, m->args, m->absent);
+}
+
 static void record_call(struct nvs_api_frame *frame, uint32_t result, uint32_t flags, uint64_t end)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
 	const struct nvs_api *api = slot->api;
-	const struct nvs_api_snapshots *snapshots = nvs_api_get_snapshots();
-	struct nvs_open_call open;
+	bool on, bare, told, recording;
 	struct made m;
-	bool on, bare;
 
-	if (!pop_call(&nvs_calls, frame, &open) || nvs_calls.quiet)
+	if (!pop_call(&nvs_calls, frame, &told, &recording) || nvs_calls.quiet)
 		return;
 	on = is_live();
-	flags |= open.told ? NVS_CALL_BEGUN : 0;
+	flags |= told ? NVS_CALL_BEGUN : 0;
 	m.api = api;
 	m.number = frame->number;
 	m.begin = frame->begin;
@@ -608,21 +623,21 @@ static void record_call(struct nvs_api_frame *frame, uint32_t result, uint32_t f
 		gather_function(&m, frame);
 	else
 		gather_args(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
-	if (__builtin_expect(snapshots != NULL, 0) && !result && !bare &&
-	    !(flags & NVS_CALL_UNWOUND) && api->effect.does >= NVS_DOES_ALLOC && !is_captured(&m))
-		snapshots->follow(api, m.args, m.absent);
+	if (__builtin_expect(nvs_api_get_snapshots() != NULL, 0) && !result && !bare &&
+	    !(flags & NVS_CALL_UNWOUND))
+		follow_memory(&m);
 	if (!on) {
 		write_early(&m);
 		return;
 	}
 	/* Another thread may have begun a capture since: then the stream argument was not read. */
 	m.flags |= !bare && is_captured(&m) ? NVS_CALL_CAPTURED : 0;
-	if (is_wanted(open.told)) {
+	if (is_wanted(told)) {
 		/* Kernel names are recorded outside the window too, since launches in it refer to
 		 * them. */
 		if (api->launched >= 0 && !result && !(flags & NVS_CALL_UNWOUND) && has_trace())
 			nvs_api_kernel(m.args[api->launched]);
-		if (has_trace() ? is_in_window(&open) : is_memory(api))
+		if (has_trace() ? is_in_window(told, recording) : is_memory(api))
 			write_record(&m, flags & NVS_CALL_UNWOUND ? NULL : frame);
 	}
 	count_call(&m, frame);

@@ -91,6 +91,7 @@ int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args)
 		.program = "nvsnoop",
 		.usage = "Usage: nvsnoop [-o FILE] [options] [--] program [args]\n"
 			 "       nvsnoop report [nvsnoop-report's arguments]\n"
+			 "       nvsnoop record [nvsnoop-record's arguments]\n"
 			 "\n"
 			 "Runs a program and records what the NVIDIA driver in it sends to the "
 			 "GPU.\n",

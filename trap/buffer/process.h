@@ -161,6 +161,7 @@ static inline enum nvs_level nvs_level(void)
 	return __atomic_load_n(&nvs_process->options.level, __ATOMIC_RELAXED);
 }
 
+/* Without a trace only the live page's counters of calls matter. */
 static inline bool nvs_records_calls(void)
 {
 	return !__atomic_load_n(&nvs_process->options.skip_calls, __ATOMIC_RELAXED);

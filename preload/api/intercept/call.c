@@ -281,12 +281,6 @@ static bool is_long(const struct made *m)
 	       nvs_records_calls();
 }
 
-/* Without a trace only the live page's counters matter. */
-static bool has_trace(void)
-{
-	return nvs_records_calls();
-}
-
 /* The live page shows a call site for allocations. */
 static bool is_memory(const struct nvs_api *api)
 {
@@ -315,8 +309,8 @@ static void write_record(struct made *m, const struct nvs_api_frame *frame)
 	struct nvs_buffer *buffer = nvs_buffer_enter();
 	bool begun = m->flags & NVS_CALL_BEGUN;
 	bool sited = buffer && frame &&
-		     (begun || !has_trace() ? buffer->live && is_memory(m->api)
-					    : m->api->sited || is_long(m));
+		     (begun || !nvs_records_calls() ? buffer->live && is_memory(m->api)
+						    : m->api->sited || is_long(m));
 	bool unwound = false;
 	uint32_t size;
 	void *room;
@@ -328,7 +322,7 @@ static void write_record(struct made *m, const struct nvs_api_frame *frame)
 		m->flags |= m->stack != NVS_NONE && !begun ? NVS_CALL_SITED : 0;
 	}
 	size = record_size(m);
-	room = has_trace() ? nvs_buffer_reserve(buffer, size, true) : NULL;
+	room = nvs_records_calls() ? nvs_buffer_reserve(buffer, size, true) : NULL;
 	if (room) {
 		fill_record(room, m, size, nvs_tls.thread - 1);
 		nvs_buffer_commit(buffer, size);
@@ -377,7 +371,7 @@ static __attribute__((noinline)) void abandon_calls(struct nvs_open_calls *c, ui
 			nvs_live_free_cancel(nvs_live_own, open->has_key ? 0 : open->token);
 		}
 		m.absent = (1u << m.api->nkeep) - 1;
-		if (keep && has_trace())
+		if (keep && nvs_records_calls())
 			write_record(&m, NULL);
 	}
 }
@@ -541,7 +535,7 @@ static void count_call(const struct made *m, struct nvs_api_frame *frame)
 /* Without a trace most calls need no arguments. */
 static bool counted_only(const struct nvs_api *api)
 {
-	return !has_trace() && api->effect.does == NVS_DOES_NOTHING &&
+	return !nvs_records_calls() && api->effect.does == NVS_DOES_NOTHING &&
 	       atomic_load_explicit(&nvs_api_captures, memory_order_relaxed) <= 0;
 }
 
@@ -635,9 +629,10 @@ static void record_call(struct nvs_api_frame *frame, uint32_t result, uint32_t f
 	if (is_wanted(told)) {
 		/* Kernel names are recorded outside the window too, since launches in it refer to
 		 * them. */
-		if (api->launched >= 0 && !result && !(flags & NVS_CALL_UNWOUND) && has_trace())
+		if (api->launched >= 0 && !result && !(flags & NVS_CALL_UNWOUND) &&
+		    nvs_records_calls())
 			nvs_api_kernel(m.args[api->launched]);
-		if (has_trace() ? is_in_window(told, recording) : is_memory(api))
+		if (nvs_records_calls() ? is_in_window(told, recording) : is_memory(api))
 			write_record(&m, flags & NVS_CALL_UNWOUND ? NULL : frame);
 	}
 	count_call(&m, frame);

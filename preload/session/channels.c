@@ -13,6 +13,7 @@
 #include "preload/live/live.h"
 #include "preload/rm/abi.h"
 #include "preload/rm/rm.h"
+#include "preload/live/gpu_times.h"
 #include "preload/session/poll_thread.h"
 #include "trap/copy/shadow.h"
 
@@ -104,6 +105,16 @@ static uint32_t get_gpu_row(struct nvs_live_page *page, uint32_t instance)
 	const struct nvs_gpu *gpu = instance < NVS_MAX_GPUS ? &nvs_rm()->gpus[instance] : NULL;
 
 	return gpu && gpu->seen ? nvs_live_gpu(page, gpu->uuid, instance, NVS_NONE, gpu->name) : 0;
+}
+
+/* The GPU's times may be read before nvs_live_update_channels() runs, so its row is made here. */
+struct nvs_timing_sink *nvs_channel_gpu_sink_new(uint32_t gpu, bool copies)
+{
+	struct nvs_live_page *page = nvs_live_page();
+
+	if (page)
+		get_gpu_row(page, gpu);
+	return nvs_live_gpu_sink_new(gpu, copies);
 }
 
 static void store_relaxed(uint64_t *to, uint64_t value)

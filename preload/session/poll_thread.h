@@ -3,7 +3,11 @@
 #ifndef NVSNOOP_PRELOAD_SESSION_POLL_THREAD_H
 #define NVSNOOP_PRELOAD_SESSION_POLL_THREAD_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct nvs_recorder;
+struct nvs_timing_sink;
 
 /* ---- trigger.c ---- */
 
@@ -27,5 +31,7 @@ void nvs_keeper_scan_now(struct nvs_recorder *session);
 
 /* channels.c: updates GPUs and channels in the live page. */
 void nvs_live_update_channels(void);
+/* nvs_live_gpu_sink_new() for a GPU that is in the live page from then on. Under nvs_lock. */
+struct nvs_timing_sink *nvs_channel_gpu_sink_new(uint32_t gpu, bool copies);
 
 #endif

@@ -13,7 +13,6 @@
 #include "preload/base/ownthread.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
-#include "preload/live/gpu_times.h"
 #include "preload/live/live.h"
 #include "preload/modules/modules.h"
 #include "preload/session/poll_thread.h"
@@ -300,7 +299,7 @@ static void start_session(struct nvs_recorder *session)
 	strcpy(session->driver, nvs_rm_driver_version());
 	nvs_unlock(&saved);
 	if (nvs_options()->untraced && nvs_options()->values.timing)
-		nvs_timing_sink_new = nvs_live_gpu_sink_new;
+		nvs_timing_sink_new = nvs_channel_gpu_sink_new;
 	session->error = begin_session(session);
 	if (session->error) {
 		atomic_store(&session->state, NVS_SESSION_FAILED);

@@ -5,6 +5,7 @@
  * submission before it, or from its own begin if that is later, to its end, minus an empty bracket.
  * The sums are those of decode/query/estimate.h. One thread at a time runs this, under nvs_lock.
  */
+#include <stdatomic.h>
 #include <string.h>
 #include "preload/live/gpu_times.h"
 
@@ -78,12 +79,14 @@ static void add_time(const struct sampled_channel *c, uint64_t ns, uint64_t ever
 	gpu = find_gpu(page, c->gpu);
 	if (key)
 		kernel = nvs_live_kernel(page, key, &known);
-	if (!c->copies)
-		add_value(&kernels[kernel], ns, every);
 	if (gpu != NVS_NONE)
 		add_value(&work[gpu * NVS_LIVE_ENGINES +
 				(c->copies ? NVS_LIVE_COPY_ENGINE : NVS_LIVE_COMPUTE_ENGINE)],
 			  ns, every);
+	/* A reader takes the kernels first, so they never add up to more than their GPU's time. */
+	atomic_thread_fence(memory_order_release);
+	if (!c->copies)
+		add_value(&kernels[kernel], ns, every);
 }
 
 static void add_empty(struct sampled_channel *c, const struct nvs_rec_gpu_time *time)

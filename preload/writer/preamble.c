@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/timex.h>
 #include <sys/utsname.h>
+#include "preload/writer/cpu_name.h"
 #include "preload/writer/merge.h"
 #include "preload/writer/session.h"
 
@@ -75,32 +76,25 @@ static void add_link(struct preamble_builder *b, uint32_t key, const char *path)
 	add_text(b, key, b->text);
 }
 
-/* Returns the rest of the line that starts with LABEL, without leading spaces and colons. */
-static const char *value_of(char *text, const char *label)
-{
-	char *p = strstr(text, label);
-
-	if (!p)
-		return NULL;
-	p += strlen(label);
-	p += strspn(p, " \t:");
-	p[strcspn(p, "\n")] = '\0';
-	return p;
-}
-
 static void add_cpu(struct preamble_builder *b)
 {
-	if (nvs_sys_read_file("/proc/cpuinfo", b->text, 4096))
-		add_text(b, NVS_ATTR_CPU, value_of(b->text, "model name"));
+	char name[128];
+
+	if (!nvs_sys_read_file("/proc/cpuinfo", b->text, 4096))
+		return;
+	nvs_cpu_name(b->text, name, sizeof(name));
+	add_text(b, NVS_ATTR_CPU, name);
 }
 
 /* Uses the driver's version from an ioctl; if there was none yet, the one in sysfs. */
 static void add_driver(struct preamble_builder *b, const struct nvs_recorder *session)
 {
-	if (!session->driver[0] && nvs_sys_read_file("/sys/module/nvidia/version", b->text, 64))
-		add_text(b, NVS_ATTR_DRIVER, value_of(b->text, ""));
-	else
+	if (!session->driver[0] && nvs_sys_read_file("/sys/module/nvidia/version", b->text, 64)) {
+		b->text[strcspn(b->text, "\n")] = '\0';
+		add_text(b, NVS_ATTR_DRIVER, b->text);
+	} else {
 		add_text(b, NVS_ATTR_DRIVER, session->driver);
+	}
 }
 
 static void add_machine(struct preamble_builder *b)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "preload/base/sys.h"
 #include "preload/rm/rm.h"
+#include "trap/arch/cpu.h"
 #include "trap/copy/shadow.h"
 #include "trap/copy/gpfifo_timing.h"
 #include "trap/low/guard.h"
@@ -479,8 +480,10 @@ static bool read_clock(const volatile uint32_t *time, struct nvs_rec_gpu_clock *
 		if (!nvs_load32_guarded(time + 1, &high) || !high)
 			return false;
 		before = nvs_clock_now();
+		nvs_fence_ticks();
 		if (!nvs_load32_guarded(time, &low))
 			return false;
+		nvs_fence_ticks();
 		after = nvs_clock_now();
 		/* The lower word wraps around every 4.3 s. */
 		if (!nvs_load32_guarded(time + 1, &again) || again != high ||

@@ -35,6 +35,9 @@ static inline void nvs_add_local(uint64_t *counter, uint64_t n);
 /* A counter that runs at one rate on all cores, if nvs_ticks_invariant() returns true and the
  * kernel's clock source is NVS_TICKS_SOURCE. */
 static inline uint64_t nvs_ticks(void);
+/* Neither a reading of nvs_ticks() nor a load of a device's register moves to the other side of
+ * this. */
+static inline void nvs_fence_ticks(void);
 static inline bool nvs_ticks_invariant(void);
 /* About the ticks of a millisecond, at least half as many. */
 static inline uint64_t nvs_ticks_of_ms(void);
@@ -66,6 +69,7 @@ static inline size_t nvs_page_bytes(void);
  * NVS_DW_SP           stack pointer,
  * NVS_DW_RA           return address
  * NVS_RA_IN_REGISTER  true: a call leaves its return address in a register, not on the stack
+ * NVS_USES_LIBUNWIND  true: libunwind unwinds all code of this processor, and faster than glibc
  */
 #include "cpu_arch.h"
 

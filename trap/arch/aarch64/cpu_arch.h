@@ -18,6 +18,9 @@
 #define NVS_DW_SP 31u
 #define NVS_DW_RA 30u
 #define NVS_RA_IN_REGISTER true
+/* libunwind 1.6 does not know signed return addresses, and its unw_backtrace() ends at a function
+ * without a frame that a signal interrupted. */
+#define NVS_USES_LIBUNWIND false
 
 static inline long nvs_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -78,6 +81,12 @@ static inline uint64_t nvs_ticks(void)
 
 	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks)::"memory");
 	return ticks;
+}
+
+/* The counter is no memory, so a barrier of loads alone does not order it. */
+static inline void nvs_fence_ticks(void)
+{
+	__asm__ volatile("dsb ld\n\tisb" ::: "memory");
 }
 
 static inline bool nvs_ticks_invariant(void)

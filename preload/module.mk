@@ -42,12 +42,13 @@ $(BUILD)/preload/api/table.o $(BUILD)/preload/rm/abi_table.o: %.o: %.c
 # Nothing of ours may be found under a soname that a library of the program's may have. Debian's libunwind.a is not
 # position-independent, so libunwind.so.8 is copied under a soname of its own. It needs liblzma, for symbol tables that
 # we never read: a stub takes its place. Two calls: in one, patchelf 0.14 writes the second name over the soname.
+# Other processors have NVS_USES_LIBUNWIND false.
 HOST_UNWIND := $(filter /%,$(shell $(CC) -print-file-name=libunwind.so.8))
 UNWIND_FILES = libnvsnoop-unwind.so libnvsnoop-lzma.so
-UNWINDER    := $(if $(and $(HOST_UNWIND),$(shell command -v patchelf)),$(UNWIND_FILES:%=$(BUILD)/%))
+UNWINDER    := $(if $(and $(filter x86_64,$(ARCH)),$(HOST_UNWIND),$(shell command -v patchelf)),$(UNWIND_FILES:%=$(BUILD)/%))
 
 all: $(UNWINDER)
-ifeq ($(UNWINDER),)
+ifeq ($(ARCH)$(UNWINDER),x86_64)
 all: no-unwinder
 .PHONY: no-unwinder
 no-unwinder:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The unwinder: unw_backtrace of a private copy of libunwind, or else glibc's backtrace. libunwind
- * is loaded with RTLD_LOCAL: its _Unwind_* functions would otherwise take over C++ exceptions. */
+/* The unwinder: unw_backtrace of a private copy of libunwind, or else glibc's backtrace, which
+ * libgcc does; on a processor that libunwind does not know well, always that. libunwind is loaded
+ * with RTLD_LOCAL: its _Unwind_* functions would otherwise take over C++ exceptions. */
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
@@ -203,7 +203,7 @@ bool nvs_unwinder_is_caller(const void *caller)
 
 void nvs_unwinder_load(void)
 {
-	void *handle, *symbol = NULL;
+	void *handle = NULL, *symbol = NULL;
 	nvs_backtrace_fn fn;
 	void *pcs[2];
 
@@ -214,7 +214,8 @@ void nvs_unwinder_load(void)
 	 * the system's libunwind, a program that loads a newer liblzma afterwards would get the
 	 * system's, since the loader reuses a loaded library of the same soname.
 	 */
-	handle = load_beside("libnvsnoop-lzma.so") ? load_beside("libnvsnoop-unwind.so") : NULL;
+	if (NVS_USES_LIBUNWIND && load_beside("libnvsnoop-lzma.so"))
+		handle = load_beside("libnvsnoop-unwind.so");
 	if (handle)
 		symbol = dlsym(handle, "unw_backtrace");
 	if (symbol) {
@@ -226,10 +227,15 @@ void nvs_unwinder_load(void)
 			real_functions[i].function = dlsym(RTLD_NEXT, real_functions[i].name);
 		nvs_next()->dl_iterate_phdr(find_code, symbol);
 	} else {
-		/* Its first call loads libgcc_s. */
-		backtrace(pcs, 2);
-		fn = backtrace;
-		unwinder = "backtrace";
+		/* glibc's, also where the program has libunwind, which has such a function, too.
+		 * Its first call loads libgcc_s. */
+		handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+		symbol = handle ? dlsym(handle, "backtrace") : NULL;
+		if (!symbol)
+			return;
+		memcpy(&fn, &symbol, sizeof(fn));
+		fn(pcs, 2);
+		unwinder = NVS_USES_LIBUNWIND ? "backtrace" : "libgcc";
 	}
 	/* A failed dlopen leaves a message for the program's next dlerror(): clear it. */
 	dlerror();

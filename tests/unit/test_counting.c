@@ -15,6 +15,7 @@
 #include "preload/base/state.h"
 #include "sass/count.h"
 #include "tests/unit/expect.h"
+#include "trap/arch/cpu.h"
 
 #define NOT_READY 600
 #define RELAXED 2
@@ -158,7 +159,7 @@ static const struct nvs_api *api_named(const char *name)
 
 static void launch(uint64_t stream)
 {
-	const uint64_t stack[8] = {0, 0, stream};
+	const uint64_t stack[8] = {[8 - NVS_ARG_REGS] = stream}; /* the ninth argument */
 	struct nvs_api_frame frame = {.regs = {0xf0}, .stack = stack};
 
 	nvs_api_get_counting()->called(&frame, api_named("cuLaunchKernel"), 0);

@@ -224,12 +224,17 @@ static void test_foreign(void)
  * that store and by all that come after, has to reach the GPU without us. */
 static void test_disarmed(void)
 {
+#ifdef __aarch64__
+	static const uint32_t code[] = {0xb9000001, 0xd65f03c0}; /* str w1, [x0]; ret */
+#else
 	static const uint8_t code[] = {0x89, 0x37, 0xc3}; /* mov %esi, (%rdi); ret */
+#endif
 	void (*store)(volatile void *, uint32_t);
 	uint8_t *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	unreadable = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(unreadable, code, sizeof(code));
+	__builtin___clear_cache((char *)unreadable, (char *)unreadable + sizeof(code));
 	mprotect(unreadable, PAGE, PROT_READ | PROT_EXEC);
 	memcpy(&store, &unreadable, sizeof(store));
 	doorbell.start = doorbell.alias = (uintptr_t)page;

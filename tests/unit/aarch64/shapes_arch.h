@@ -3,7 +3,19 @@
 #ifndef NVSNOOP_TEST_SHAPES_ARCH_H
 #define NVSNOOP_TEST_SHAPES_ARCH_H
 
+#include <dlfcn.h>
+
 struct chain;
+
+/* How the library's unwinder takes a signal handler's stack. */
+static inline int backtrace_signal(void **pcs, int room)
+{
+	static int (*glibcs)(void **, int); /* libunwind has a function of this name, too */
+
+	if (!glibcs)
+		*(void **)&glibcs = dlsym(dlopen("libc.so.6", RTLD_LAZY), "backtrace");
+	return glibcs(pcs, room);
+}
 
 #define STORE() asm volatile("udf #0" ::: "memory")
 #define STORE_BYTES 4

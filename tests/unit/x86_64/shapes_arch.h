@@ -3,7 +3,13 @@
 #ifndef NVSNOOP_TEST_SHAPES_ARCH_H
 #define NVSNOOP_TEST_SHAPES_ARCH_H
 
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+
 struct chain;
+
+/* How the library's unwinder takes a signal handler's stack. */
+#define backtrace_signal unw_backtrace
 
 #define STORE() asm volatile("ud2" ::: "memory")
 #define STORE_BYTES 2

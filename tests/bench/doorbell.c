@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Time of a doorbell through a patched store site, without a trace, on a channel with a shadow: the
- * fastest tenth of bursts of 200. The real GPFIFO and USERD are ordinary memory here, so that fences
- * wait for nothing. Prints ns.
+ * fastest tenth of bursts of 200. The real GPFIFO and USERD are ordinary memory here, so that
+ * fences wait for nothing. Prints ns.
  */
 #include <time.h>
 #include "tests/unit/doorbell_page.h"

@@ -149,6 +149,9 @@ static void note_gpu(struct nvs_allocs *a, struct nvs_alloc_row *row, uint64_t a
 
 /* ---- from the beginning of an allocation to its end ---- */
 
+/* Of memory that was allocated before a trace on demand: the call is not in the trace. */
+static const struct nvs_call_api unknown_api = {.name = ""};
+
 /* Unlinks M from the stack of its place. */
 static void unlink_place(struct nvs_alloc *m)
 {
@@ -168,7 +171,10 @@ static void add_range(struct nvs_allocs *a, struct nvs_alloc *m, struct place_ke
 		.address = key.value,
 		.bytes = m->bytes,
 		.kind = (uint32_t)m->row->key.kind,
-		.made = {.api = m->api, .time = m->end, .thread = m->thread, .stack = m->stack}};
+		.made = {.api = m->api == &unknown_api ? NULL : m->api,
+			 .time = m->end,
+			 .thread = m->thread,
+			 .stack = m->stack}};
 
 	if (a->ranges && (key.space == ADDRESS || key.space == MAPPED) &&
 	    range.kind != NVS_ALLOC_RESERVED)
@@ -673,9 +679,6 @@ int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call)
 }
 
 /* ---- what was allocated before a trace on demand ---- */
-
-/* The call is not in the trace. */
-static const struct nvs_call_api unknown_api = {.name = ""};
 
 static enum handle_space space_of(uint32_t kind)
 {

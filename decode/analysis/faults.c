@@ -352,6 +352,8 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	if (r)
 		return r;
 	switch (rec->type) {
+	case NVS_REC_ALLOCATION:
+		return nvs_allocs_record(&f->allocs, rec);
 	case NVS_REC_FAULT:
 		return note_fault(f, (const void *)rec);
 	case NVS_REC_SM_ERROR:

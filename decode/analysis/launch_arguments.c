@@ -70,7 +70,10 @@ int nvs_arguments_call(void *arg, const struct nvs_call *call)
 
 int nvs_arguments_record(void *arg, const struct nvs_rec *rec)
 {
-	return nvs_parameter_layouts_record(&((struct nvs_arguments *)arg)->layouts, rec);
+	struct nvs_arguments *a = arg;
+	int r = nvs_allocs_record(&a->allocs, rec);
+
+	return r ? r : nvs_parameter_layouts_record(&a->layouts, rec);
 }
 
 static void free_program(void *row)

@@ -19,7 +19,7 @@
 
 /* A call that allocated or freed. */
 struct nvs_memory_call {
-	const struct nvs_call_api *api; /* NULL: unknown */
+	const struct nvs_call_api *api; /* NULL: unknown, or before the trace */
 	uint64_t time; /* ticks when it returned */
 	uint32_t thread, stack; /* stack NVS_NONE: unknown */
 };

@@ -88,15 +88,18 @@ static const struct nvs_kernel *launched_by(const struct nvs_event_stream *w,
 	return nvs_handles_get_kernel(w->handles, handle);
 }
 
-static int follow_memory(struct nvs_event_stream *w, const struct nvs_call *call)
+/* CALL or REC is NULL. */
+static int follow_memory(struct nvs_event_stream *w, const struct nvs_call *call,
+			 const struct nvs_rec *rec)
 {
 	const struct nvs_alloc_series *series = &w->own->allocs.series;
 	uint64_t before = series->now;
-	int r = nvs_allocs_call(&w->own->allocs, call);
+	int r = call ? nvs_allocs_call(&w->own->allocs, call)
+		     : nvs_allocs_record(&w->own->allocs, rec);
 
 	if (r || series->now == before)
 		return r;
-	return w->walker->memory(w, time_of(w, call->end), series->now);
+	return w->walker->memory(w, time_of(w, call ? call->end : rec->time), series->now);
 }
 
 /* Returns NULL if CALL is no copy. */
@@ -122,7 +125,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	int r = w->own->works ? nvs_work_list_call(w->own->works, call, &stream, &context) : 0;
 
 	if (!r && w->walker->memory)
-		r = follow_memory(w, call);
+		r = follow_memory(w, call, NULL);
 	if (!r && w->own->arguments)
 		r = nvs_arguments_call(w->own->arguments, call);
 	if (!r && w->walker->copies)
@@ -317,6 +320,8 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	struct nvs_event_stream *w = arg;
 	int r = w->own->works ? nvs_work_list_record(w->own->works, rec) : 0;
 
+	if (!r && w->walker->memory)
+		r = follow_memory(w, NULL, rec);
 	if (!r && w->own->arguments)
 		r = nvs_arguments_record(w->own->arguments, rec);
 	return r || !w->walker->range ? r : emit_range(w, rec);

@@ -144,8 +144,11 @@ static const char *read_options(const char *text, struct nvs_option_values *valu
 	if (values->backtrace && !own->backtrace)
 		return "the process was started with --backtrace=off";
 	if (values->timing != own->timing || values->sample != own->sample)
-		return own->timing ? "timing can only be as the process was started"
-				   : "GPU timestamps need a process that was started with --timing";
+		return own->timing
+			       ? "GPU timestamps are set up with each channel, so they can only "
+				 "be as the process was started"
+			       : "GPU timestamps need a process that was started with "
+				 "--timing=sample";
 	return NULL;
 }
 

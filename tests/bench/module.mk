@@ -16,6 +16,11 @@ $(BUILD)/bench/rewritable: tests/bench/rewritable.c $(BUILD)/libsass.a
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $< $(BUILD)/libsass.a -l:libzstd.a
 
+# The trap alone; x86-64.
+$(BUILD)/bench/doorbell: tests/bench/doorbell.c $(BUILD)/libtrap.a
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -rdynamic -o $@ $< $(BUILD)/libtrap.a -lpthread -ldl
+
 .PHONY: bench-decode
 bench-decode: $(BUILD)/nvsnoop-report $(BENCH_DECODE)
 	$(Q)BUILD=$(BUILD) scripts/bench-decode

@@ -67,9 +67,21 @@ static void call(uint32_t api, uint32_t result, uint32_t nargs, ...)
 	m.time += MS;
 }
 
+static bool before; /* memory is older than the trace */
+
 static void alloc(uint64_t address, uint64_t bytes)
 {
-	call(ALLOC, 0, 2, address, bytes);
+	struct nvs_rec_allocation *rec;
+
+	if (!before) {
+		call(ALLOC, 0, 2, address, bytes);
+		return;
+	}
+	rec = mk_rec(&m, NVS_REC_ALLOCATION, sizeof(*rec));
+	rec->address = address;
+	rec->bytes = bytes;
+	rec->at = 1;
+	rec->stack = NVS_NONE;
 }
 
 static void submit(uint32_t api, uint32_t channel)
@@ -292,6 +304,20 @@ static void make_counter(void)
 	finish(716);
 }
 
+/* Allocated before the trace; one of the two is freed in it. */
+static void make_before(void)
+{
+	before = true;
+	start("before.zst", true);
+	call(FREE, 0, 1, SECOND);
+	launch(1, STORE, SECOND + 0x20, 0x400, RUNS);
+	state(CODE(STORE) + 0x90, BUFFER + 0x1004, 0xf);
+	remember_memory();
+	channels_die(13);
+	finish(716);
+	before = false;
+}
+
 /* The same kernel runs on both channels. */
 static void make_ambiguous(void)
 {
@@ -430,6 +456,7 @@ int main(int argc, char **argv)
 	folder = argv[1];
 	cubin_path = argv[2];
 	make_counter();
+	make_before();
 	make_ambiguous();
 	make_codeless();
 	make_mmu();

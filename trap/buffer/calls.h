@@ -45,9 +45,9 @@ uint32_t nvs_open_calls_record(struct nvs_buffer *buffer, uint64_t time);
 /* Publishes the calls in flight in the head of the thread's buffer, where they can be read after a
  * kill. A call counts as in flight from show to hide. The stores stay in this order, after that of
  * the previous hide: read_call() in preload/writer/open_calls.c relies on it. */
-static inline void nvs_calls_show(struct nvs_buffer *buffer, uint32_t depth)
+static inline void nvs_calls_show(struct nvs_buffer *buffer, const struct nvs_open_call *open,
+				  uint32_t depth)
 {
-	const struct nvs_open_call *open = &nvs_calls.open[depth - 1];
 	struct nvs_spool_call *call = &buffer->shared->calls[depth - 1];
 	struct nvs_live_slot *live = buffer->live;
 
@@ -72,7 +72,7 @@ static inline void nvs_calls_show_all(struct nvs_buffer *buffer)
 	if (buffer->live)
 		__atomic_store_n(&buffer->live->ncalls, 0, __ATOMIC_RELEASE);
 	for (uint32_t i = 1; i <= depth; i++)
-		nvs_calls_show(buffer, i);
+		nvs_calls_show(buffer, &nvs_calls.open[i - 1], i);
 }
 
 static inline void nvs_calls_hide(struct nvs_buffer *buffer, uint32_t depth)

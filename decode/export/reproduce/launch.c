@@ -261,8 +261,9 @@ static int keep_snapshot(struct nvs_launch_facts *f, const struct nvs_rec_snapsh
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct nvs_launch_facts *f = arg;
+	int r = nvs_arguments_record(f->arguments, rec);
 
-	return rec->type == NVS_REC_SNAPSHOT ? keep_snapshot(f, (const void *)rec) : 0;
+	return !r && rec->type == NVS_REC_SNAPSHOT ? keep_snapshot(f, (const void *)rec) : r;
 }
 
 /* With a snapshot, what was before it has ended, and it has not. */

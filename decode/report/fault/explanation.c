@@ -30,14 +30,12 @@ static void print_kernel(FILE *f, const char *mangled)
 	free(name);
 }
 
-static void print_api(FILE *f, const struct nvs_fault_trace *t, const struct nvs_call_api *api,
-		      uint32_t stack)
+static void print_site(FILE *f, const struct nvs_fault_trace *t, uint32_t stack)
 {
 	struct nvs_trace *trace = t->faults.work.source->trace;
 	const struct nvs_callsite *site = nvs_trace_callsite(trace, stack);
 	const char *line = nvs_trace_callsite_line(trace, stack);
 
-	fputs(NVS_TEXT(api && *api->name ? nvs_call_name(api) : site->api, NAME_WIDTH), f);
 	if (*site->site) {
 		fputs(" at ", f);
 		fputs(NVS_TEXT(site->site, NAME_WIDTH), f);
@@ -47,6 +45,15 @@ static void print_api(FILE *f, const struct nvs_fault_trace *t, const struct nvs
 		fputs(NVS_TEXT(line, NAME_WIDTH), f);
 		fputc(')', f);
 	}
+}
+
+static void print_api(FILE *f, const struct nvs_fault_trace *t, const struct nvs_call_api *api,
+		      uint32_t stack)
+{
+	const struct nvs_callsite *site = nvs_trace_callsite(t->faults.work.source->trace, stack);
+
+	fputs(NVS_TEXT(api && *api->name ? nvs_call_name(api) : site->api, NAME_WIDTH), f);
+	print_site(f, t, stack);
 }
 
 static const char *error_of(const struct nvs_fault *fault)
@@ -124,11 +131,22 @@ void nvs_fault_print_work(FILE *f, struct nvs_fault_trace *t, const struct nvs_f
 
 /* ---- memory ---- */
 
+static void print_made(FILE *f, const struct nvs_fault_trace *t, const struct nvs_memory_call *made)
+{
+	if (made->api) {
+		fputs("allocated by ", f);
+		print_api(f, t, made->api, made->stack);
+	} else {
+		fputs("allocated before the trace", f);
+		print_site(f, t, made->stack);
+	}
+}
+
 static void print_range(FILE *f, const struct nvs_fault_trace *t, const struct nvs_memory_range *m)
 {
 	fputs(NVS_BYTES(m->bytes), f);
-	fputs(" allocated by ", f);
-	print_api(f, t, m->made.api, m->made.stack);
+	fputc(' ', f);
+	print_made(f, t, &m->made);
 }
 
 static void print_freed(FILE *f, const struct nvs_fault_trace *t, const struct nvs_memory_range *m,
@@ -147,8 +165,8 @@ static void print_freed(FILE *f, const struct nvs_fault_trace *t, const struct n
 		fputs(" by ", f);
 		print_api(f, t, m->freed.api, m->freed.stack);
 	}
-	fputs("; allocated by ", f);
-	print_api(f, t, m->made.api, m->made.stack);
+	fputs("; ", f);
+	print_made(f, t, &m->made);
 }
 
 /* Small distances exactly. */

@@ -93,9 +93,15 @@ static int begin_races(struct nvs_causes *c, struct nvs_source *s)
 	return r ? r : nvs_source_add_reader(s, &reader);
 }
 
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	return nvs_allocs_record(&((struct nvs_causes *)arg)->allocs, rec);
+}
+
 int nvs_causes_begin(struct nvs_causes *c, struct nvs_source *s)
 {
-	const struct nvs_pass_reader reader = {.call = on_call, .tallies = true, .arg = c};
+	const struct nvs_pass_reader reader = {
+		.call = on_call, .record = on_record, .tallies = true, .arg = c};
 	int r = nvs_stalls_begin(&c->stalls, s);
 
 	c->source = s;

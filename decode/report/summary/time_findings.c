@@ -319,10 +319,12 @@ void nvs_find_memory_held(struct nvs_sentence *t)
 			continue;
 		bytes += g->bytes;
 		n += g->count;
-		most = !most || g->bytes > most->bytes ? g : most;
+		/* The calls before a trace on demand are not in it. */
+		if (*g->key.api->name && (!most || g->bytes > most->bytes))
+			most = g;
 	}
 	half = held_at_half(&a->series, nvs_summary_session(t->story)->last_time);
-	if (bytes < HELD_BYTES || most->count < HELD_AGAIN || bytes < half ||
+	if (bytes < HELD_BYTES || !most || most->count < HELD_AGAIN || bytes < half ||
 	    bytes - half < bytes / HELD_GROWTH)
 		return;
 	fprintf(t->f,

@@ -38,6 +38,15 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame);
 void nvs_api_leave(struct nvs_api_frame *frame);
 int nvs_api_personality(int version, int actions, uint64_t class, void *exception, void *context);
 
+/* The compiler would compute the address of a variable of the thread at each access. */
+static inline struct nvs_open_calls *own_calls(void)
+{
+	struct nvs_open_calls *c = &nvs_calls;
+
+	__asm__("" : "+r"(c));
+	return c;
+}
+
 static bool is_live(void)
 {
 	return atomic_load_explicit(&nvs_api_live, memory_order_acquire) && nvs_trap_is_started();
@@ -446,9 +455,11 @@ static void set_key(struct nvs_open_call *open, const struct nvs_api *api,
 struct entered nvs_api_enter(struct nvs_api_frame *frame)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
-	struct nvs_open_calls *c = &nvs_calls;
+	const struct nvs_api *api = slot->api;
+	struct nvs_open_calls *c = own_calls();
 	struct nvs_buffer *shared = shared_buffer();
 	uintptr_t sp = (uintptr_t)frame;
+	uint32_t depth;
 
 	if (__builtin_expect(c->depth && c->open[c->depth - 1].sp <= sp, 0))
 		abandon_calls(c, sp);
@@ -456,33 +467,34 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 	frame->number = c->next++;
 	frame->begin = nvs_api_now();
 	frame->depth = 0;
-	if (c->depth < NVS_MAX_CALLS) {
-		struct nvs_open_call *open = &c->open[c->depth];
+	frame->token = 0;
+	depth = c->depth;
+	if (depth < NVS_MAX_CALLS) {
+		struct nvs_open_call *open = &c->open[depth];
 
 		open->sp = sp;
 		open->number = frame->number;
 		open->begin = frame->begin;
-		open->api = nvs_api_number(slot->api);
-		open->row = get_row(slot->api, shared);
+		open->api = nvs_api_number(api);
+		open->row = get_row(api, shared);
 		open->told = 0;
 		open->token = 0;
 		open->has_key = 0;
 		if (__builtin_expect(nvs_api_keys, 0))
-			set_key(open, slot->api, frame);
-		open->recording = is_live() && nvs_is_recording();
+			set_key(open, api, frame);
+		open->recording = nvs_process && nvs_is_recording();
 		atomic_signal_fence(memory_order_seq_cst);
-		frame->depth = ++c->depth;
+		frame->depth = c->depth = ++depth;
 		if (__builtin_expect(shared != NULL, 1))
-			nvs_calls_show(shared, c->depth);
+			nvs_calls_show(shared, open, depth);
 		else
 			show_first();
 	}
-	frame->token = 0;
-	if (__builtin_expect(slot->api->effect.does == NVS_DOES_FREE, 0) && own_slot())
-		count_free(c, slot->api, frame);
-	if (__builtin_expect(slot->api->before != NULL, 0))
-		slot->api->before(frame);
-	return (struct entered){slot->original, slot->api->words};
+	if (__builtin_expect(api->effect.does == NVS_DOES_FREE, 0) && own_slot())
+		count_free(c, api, frame);
+	if (__builtin_expect(api->before != NULL, 0))
+		api->before(frame);
+	return (struct entered){slot->original, api->words};
 }
 
 /* Removes the call from the open calls, and sets two of its fields. Returns false if it was
@@ -561,16 +573,19 @@ static bool count_untraced(struct nvs_api_frame *frame, const struct nvs_api *ap
 			   uint64_t end)
 {
 	struct nvs_buffer *buffer = shared_buffer();
-	struct nvs_open_calls *c = &nvs_calls;
+	struct nvs_open_calls *c = own_calls();
+	const struct nvs_open_call *open = &c->open[c->depth - 1];
 	struct nvs_api_returned_call done;
 	uint64_t function;
 
-	if (!is_live() || !counted_only(api) || !buffer || !buffer->live || !frame->depth ||
-	    c->depth != frame->depth || c->quiet)
+	/* The trap is started if there is a buffer. */
+	if (!buffer || !buffer->live ||
+	    !atomic_load_explicit(&nvs_api_live, memory_order_acquire) || !counted_only(api) ||
+	    !frame->depth || c->depth != frame->depth || c->quiet)
 		return false;
 	/* A call that began before the page existed has no row yet. */
-	done.row = c->open[c->depth - 1].row;
-	if (c->open[c->depth - 1].number != frame->number || !done.row)
+	done.row = open->row;
+	if (open->number != frame->number || !done.row)
 		return false;
 	c->depth--;
 	done.api = api;

@@ -152,6 +152,45 @@ static void test_while_read(int i, uint8_t *at)
 	CHECK(mine()->counters[NVS_COUNT_FAST] == fast + 1);
 }
 
+/* The flags after the store of case I, which found FLAGS. */
+static uint64_t flags_after(int i, uint64_t flags)
+{
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
+			 "push %0\n\t"
+			 "popfq\n\t"
+			 "call *%1\n\t"
+			 "pushfq\n\t"
+			 "cld\n\t"
+			 "pop %0\n\t"
+			 "lea 128(%%rsp), %%rsp"
+			 : "+r"(flags)
+			 : "r"(store_of(i)), "D"(page + 0x90), "S"(TOKEN)
+			 : "memory", "cc");
+	return flags;
+}
+
+/* Every arithmetic flag, and the direction of string instructions. */
+static void test_flags(int i)
+{
+	static const uint64_t bit[] = {1u << 0,	 1u << 2, 1u << 6, 1u << 7,
+				       1u << 11, 1u << 4, 1u << 10};
+	uint64_t all = 0, fast = mine()->counters[NVS_COUNT_FAST];
+	uint32_t undrained = 0;
+
+	for (unsigned k = 0; k < 7; k++)
+		all |= bit[k];
+	for (unsigned set = 0; set < 128; set++) {
+		uint64_t flags = 0x202;
+
+		for (unsigned k = 0; k < 7; k++)
+			flags |= set >> k & 1 ? bit[k] : 0;
+		CHECK((flags_after(i, flags) & all) == (flags & all));
+		while (fake_next(mine(), &undrained))
+			;
+	}
+	CHECK(mine()->counters[NVS_COUNT_FAST] == fast + 128);
+}
+
 /* The list of modules as the keeper finds it from now on. */
 static void publish(uint64_t adds, uint64_t subs)
 {
@@ -387,6 +426,7 @@ int main(void)
 	test_while_read(0, store_of(0) + 1 - CODE);
 	test_while_read(1, store_of(1) + 1);
 	test_gone_and_back(2);
+	test_flags(2);
 	test_other_code(3);
 	test_gone(4);
 	test_not_now(5);

@@ -7,11 +7,31 @@
  * and returns after the store. If the C code declines, the store's own bytes run in .Loriginal: on
  * the protected page they trap, and the trap continues as if the site itself had faulted.
  */
+#define FLAGS 120 /* in struct nvs_fast_regs */
+#define DF 0x400
+
 	.section .rodata.nvs_tramp, "a", @progbits
 
+/*
+ * POPF takes as long as a locked instruction. The code between has changed the arithmetic flags:
+ * SAHF sets all of them but OF, which the addition sets if AL is 1. Nothing after that changes them.
+ * CLD has changed DF: if the program's was set, POPF restores it.
+ */
 	.macro	nvs_restore
 	movq	%rbp, %rsp
-	popq	%r15
+	movl	FLAGS(%rsp), %ecx
+	movl	%ecx, %eax
+	shrl	$11, %eax
+	andl	$1, %eax
+	movb	%cl, %ah
+	testl	$DF, %ecx
+	jz	1f
+	pushq	FLAGS(%rsp)
+	popfq
+	jmp	2f
+1:	addb	$127, %al
+	sahf
+2:	popq	%r15
 	popq	%r14
 	popq	%r13
 	popq	%r12
@@ -26,8 +46,7 @@
 	popq	%rdx
 	popq	%rcx
 	popq	%rax
-	popfq
-	leaq	128(%rsp), %rsp
+	leaq	8 + 128(%rsp), %rsp
 	.endm
 
 	.globl	nvs_tramp_begin

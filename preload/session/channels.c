@@ -15,6 +15,7 @@
 #include "preload/rm/rm.h"
 #include "preload/live/gpu_times.h"
 #include "preload/session/poll_thread.h"
+#include "trap/copy/gpfifo_timing.h"
 #include "trap/copy/shadow.h"
 
 #define TAIL_WORDS 6

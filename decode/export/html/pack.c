@@ -71,13 +71,18 @@ void nvs_html_pack_print(struct nvs_html_pack *p, const char *format, ...)
 
 /* ---- elements ---- */
 
+struct page_buffer {
+	void *data;
+	size_t room;
+};
+
 /* Text on its way to the page. */
 struct page_element {
 	struct nvs_html_pack pack; /* its attributes and text */
 	struct nvs_html_pack *owner;
 	struct libdeflate_compressor *compressor; /* made when it is first needed */
-	char *letters; /* the text, deflated and in base64 */
-	size_t nletters;
+	struct page_buffer folded, packed, letters; /* kept for the next text */
+	size_t nletters; /* of the text, deflated and in base64 */
 	uint64_t most; /* maximum of nletters, for this text */
 	int status;
 };
@@ -112,50 +117,58 @@ static void encode_base64(char *to, const unsigned char *data, size_t n)
 	}
 }
 
-/* Returns the size, and the data in *PACKED; 0 if memory is short. */
-static size_t deflate_text(struct page_element *e, const char *text, size_t n,
-			   unsigned char **packed)
+/* Returns N bytes whose content is undefined, NULL if memory is short. */
+static void *reserve(struct page_buffer *b, size_t n)
 {
-	size_t room;
+	if (n <= b->room)
+		return b->data;
+	free(b->data);
+	b->data = malloc(n);
+	b->room = b->data ? n : 0;
+	return b->data;
+}
 
+static void free_buffers(struct page_element *e)
+{
+	libdeflate_free_compressor(e->compressor);
+	free(e->folded.data);
+	free(e->packed.data);
+	free(e->letters.data);
+}
+
+/* Returns the size, and the data in E->packed; 0 if memory is short. */
+static size_t deflate_text(struct page_element *e)
+{
+	const char *text = e->pack.text;
+	size_t n = e->pack.n, room;
+
+	if (e->pack.folds && !reserve(&e->folded, n))
+		return 0;
+	if (e->pack.folds) {
+		n = nvs_html_fold(e->folded.data, text, n);
+		text = e->folded.data;
+	}
 	if (!e->compressor)
 		e->compressor = libdeflate_alloc_compressor(LEVEL);
 	if (!e->compressor)
 		return 0;
 	room = libdeflate_zlib_compress_bound(e->compressor, n);
-	*packed = malloc(room);
-	return *packed ? libdeflate_zlib_compress(e->compressor, text, n, *packed, room) : 0;
-}
-
-static size_t fold_and_deflate(struct page_element *e, unsigned char **packed)
-{
-	char *folded = malloc(e->pack.n);
-	size_t size = 0;
-
-	if (folded)
-		size = deflate_text(e, folded, nvs_html_fold(folded, e->pack.text, e->pack.n),
-				    packed);
-	free(folded);
-	return size;
+	return reserve(&e->packed, room)
+		       ? libdeflate_zlib_compress(e->compressor, text, n, e->packed.data, room)
+		       : 0;
 }
 
 static void press_element(void *element)
 {
 	struct page_element *e = element;
-	unsigned char *packed = NULL;
-	size_t size = e->pack.folds ? fold_and_deflate(e, &packed)
-				    : deflate_text(e, e->pack.text, e->pack.n, &packed);
+	size_t size = deflate_text(e);
 
 	e->status = -ENOMEM;
-	e->letters = NULL;
 	e->nletters = base64_size(size);
-	if (size)
-		e->letters = malloc(e->nletters);
-	if (e->letters) {
-		encode_base64(e->letters, packed, size);
+	if (size && reserve(&e->letters, e->nletters)) {
+		encode_base64(e->letters.data, e->packed.data, size);
 		e->status = 0;
 	}
-	free(packed);
 }
 
 static void write_element(FILE *out, struct page_element *e)
@@ -167,10 +180,9 @@ static void write_element(FILE *out, struct page_element *e)
 			"<script type=\"application/octet-stream\" data-pack=\"%s\" "
 			"data-process=\"%u\" data-at=\"%" PRIu64 "\" data-items=\"%" PRIu64 "\"%s>",
 			p->kind, p->process, p->at, p->items, p->heads ? " data-heads" : "");
-		fwrite(e->letters, 1, e->nletters, out);
+		fwrite(e->letters.data, 1, e->nletters, out);
 		fputs("</script>\n", out);
 	}
-	free(e->letters);
 	if (!e->owner->status)
 		e->owner->status = e->status ? e->status : ferror(out) ? -EIO : 0;
 }
@@ -219,7 +231,7 @@ void nvs_html_press_free(struct nvs_html_press *press)
 		return;
 	nvs_pipeline_free(press->pipeline);
 	for (unsigned i = 0; i < NVS_PIPELINE_JOBS; i++) {
-		libdeflate_free_compressor(press->elements[i].compressor);
+		free_buffers(press->elements + i);
 		free(press->elements[i].pack.text);
 	}
 	free(press);
@@ -255,7 +267,7 @@ int nvs_html_pack_flush(struct nvs_html_pack *p)
 	} else if (p->n && !p->status) {
 		press_element(&now);
 		write_element(p->out, &now);
-		libdeflate_free_compressor(now.compressor);
+		free_buffers(&now);
 	}
 	p->at += p->items;
 	p->items = 0;

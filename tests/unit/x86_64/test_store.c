@@ -185,6 +185,8 @@ static void set_address(void)
 		target = want + segment_base();
 		in[greg_of[insn.base]] = (want - displacement()) / parts;
 	} else {
+		if (insn.index != NVS_REG_NONE && insn.base == NVS_RSP)
+			in[greg_of[insn.index]] = (uint64_t)in[greg_of[insn.index]] >> 21;
 		if (insn.index != NVS_REG_NONE)
 			want -= (uint64_t)in[greg_of[insn.index]] << insn.scale;
 		in[greg_of[insn.base]] = want - displacement();
@@ -194,9 +196,9 @@ static void set_address(void)
 	/* 32-bit addresses: what stands above them counts for nothing. */
 	if ((insn.prefixes & NVS_PREFIX_ADDR32) && insn.memory) {
 		if (insn.base < 16 && insn.base != insn.index)
-			in[greg_of[insn.base]] ^= rnd() << 32;
+			in[greg_of[insn.base]] ^= (rnd() & 0x7fff) << 32;
 		else if (insn.index < 16 && insn.base == NVS_REG_NONE && !insn.scale)
-			in[greg_of[insn.index]] ^= rnd() << 32;
+			in[greg_of[insn.index]] ^= (rnd() & 0x7fff) << 32;
 	}
 }
 
@@ -213,6 +215,9 @@ static void set_registers(unsigned align)
 
 	for (i = 0; i < NVS_STEP_GREGS; i++)
 		in[i] = rnd();
+	/* Some hypervisors cannot resume a program whose stack pointer is not canonical: it is
+	 * canonical in all cases, and none loads it. */
+	in[REG_RSP] = (uint64_t)in[REG_RSP] >> 17;
 	in[REG_RIP] = (uint64_t)code;
 	in[REG_EFL] = 0x202 | (rnd() & ARITH_FLAGS) | (rnd() & 0x400);
 	target = (uint64_t)area_a + 0x400 + (rnd() % 0x200 & ~(uint64_t)(align - 1));
@@ -396,6 +401,8 @@ static void simple_case(uint8_t op, unsigned prefixes, unsigned rex, uint8_t mod
 	bytes[n++] = op;
 	if (op == 0xc6 || op == 0xc7)
 		modrm &= 0xc7;
+	if ((op == 0x86 || op == 0x87) && (modrm >> 3 & 7) == NVS_RSP)
+		modrm |= 8;
 	if (op != 0xa2 && op != 0xa3)
 		bytes[n++] = modrm;
 	if ((modrm & 7) == 4 && op != 0xa2 && op != 0xa3)

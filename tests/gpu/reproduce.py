@@ -10,6 +10,7 @@ than 90 % replay, or if one that does not has no reason. FOLDER must not exist.
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import re
@@ -39,32 +40,28 @@ def direct_launches(report, trace):
 
 
 def make(report, trace, number, folder, libraries):
-    """(what went wrong or None, what was printed)."""
+    """(what went wrong or None, what was printed, folder)."""
     status, text = run([report, f"--reproduce={number}", "--deep", "-o", folder, trace])
     if status:
-        return "refused", text
-    status, built = run(["make", "-C", folder, f"CUDA={libraries}"])
-    return ("does not compile", built) if status else (None, text)
-
-
-def replay(report, trace, number, folder, libraries):
-    """(what came of it in each placement, what was printed, folder); a launch that was refused has one result."""
-    wrong, text = make(report, trace, number, folder, libraries)
+        return "refused", text, folder
     other = re.search(r"^There is a snapshot of this kernel's launch in submission (\d+)\.$", text, re.M)
     if other:
-        folder = f"{folder}-{other[1]}"
-        wrong, text = make(report, trace, other[1], folder, libraries)
-    if wrong:
-        return [wrong], text, folder
-    results = []
+        return make(report, trace, other[1], f"{folder}-{other[1]}", libraries)
+    status, built = run(["make", "-C", folder, f"CUDA={libraries}"])
+    return ("does not compile", built, folder) if status else (None, text, folder)
+
+
+def replay(folder):
+    """(what came of it in each placement, what was printed)."""
+    results, text = [], ""
     for place in ((), ("moved",)):
         status, told = run(["./reproduce", *place], folder)
         text += told
-        compared = re.search(r"^0 of [1-9]\d* bytes differ", told, re.M)
-        results.append({0: "alike" if compared else "nothing compared", 1: "differs", 2: "could not run"}.get(status, f"exit {status}"))
+        whole = re.search(r"^0 of [1-9]\d* bytes differ", told, re.M) and "not compared" not in told
+        results.append({0: "alike" if whole else "not all compared", 1: "differs", 2: "could not run"}.get(status, f"exit {status}"))
         if results[-1] != "alike":
             break
-    return results, text, folder
+    return results, text
 
 
 def reason(text):
@@ -90,7 +87,7 @@ def main():
     parser.add_argument("--nvsnoop", default="nvsnoop")
     parser.add_argument("--report", default="nvsnoop-report")
     parser.add_argument("--libraries", default="/usr/lib/x86_64-linux-gnu", help="where libcuda.so is")
-    parser.add_argument("--size", default="1G", help="of --snapshot-size")
+    parser.add_argument("--size", default="256M", help="of --snapshot-size")
     parser.add_argument("--starts", type=int, default=100)
     parser.add_argument("program", nargs="+")
     options = parser.parse_args()
@@ -101,8 +98,12 @@ def main():
         sys.exit(f"the program, recorded: exit {status}: {text[-500:]}")
     alike, refused, silent, example = 0, 0, 0, None
     launches = direct_launches(options.report, trace)
-    for number, kernel in launches:
-        results, text, folder = replay(options.report, trace, number, os.path.join(options.folder, str(number)), options.libraries)
+    with concurrent.futures.ThreadPoolExecutor(max(1, os.cpu_count() // 2)) as pool:
+        made = list(pool.map(lambda launch: make(options.report, trace, launch[0], os.path.join(options.folder, str(launch[0])),
+                                                 options.libraries), launches))
+    for (number, kernel), (wrong, text, folder) in zip(launches, made):
+        results, told = ([wrong], "") if wrong else replay(folder)
+        text += told
         if results == ["alike"] * 2:
             alike += 1
             example = example or folder

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/analysis/image_code.h"
 #include "decode/analysis/parameter_uses.h"
 #include "decode/base/hash.h"
 #include "decode/calls/images.h"
@@ -23,21 +24,9 @@ struct used_kernel {
 	struct nvs_sass_parameter_use use;
 };
 
-static void *get_memory(void *arg, size_t size)
-{
-	return calloc(1, size);
-}
-
-static void put_memory(void *arg, void *p, size_t size)
-{
-	free(p);
-}
-
-static const struct nvs_sass_memory memory = {.get = get_memory, .put = put_memory};
-
 /* ---- cubins ---- */
 
-/* The generation of the trace's GPU; 0: unknown. */
+/* The generation of the trace's GPU. If it is unknown, no code of a fatbin is for it. */
 static uint32_t find_arch(const struct nvs_trace *trace)
 {
 	static const struct {
@@ -50,7 +39,7 @@ static uint32_t find_arch(const struct nvs_trace *trace)
 		if (archs[i].architecture == gpu->architecture)
 			return gpu->architecture == 0x170 && gpu->implementation ? 86
 										 : archs[i].arch;
-	return 0;
+	return UINT32_MAX;
 }
 
 static bool is_same_code(const struct nvs_cubin_function *a, const struct nvs_cubin_function *b)
@@ -76,15 +65,16 @@ static int add_kernel(struct nvs_parameter_uses *u, const struct used_cubin *c,
 	return 0;
 }
 
-/* Takes ownership of BYTES. */
-static int add_cubin(struct nvs_parameter_uses *u, uint8_t *bytes, size_t size)
+static int add_cubin(void *arg, const void *data, size_t size)
 {
+	struct nvs_parameter_uses *u = arg;
+	uint8_t *bytes = nvs_budget_allows(size) ? malloc(size) : NULL;
 	struct used_cubin *c = bytes ? calloc(1, sizeof(*c)) : NULL;
 	struct nvs_cubin_functions all = {NULL};
 	int r = 0;
 
-	if (!c || nvs_cubin_open(&c->cubin, bytes, size) ||
-	    nvs_cubin_functions(&c->cubin, &memory, &all)) {
+	if (!c || nvs_cubin_open(&c->cubin, memcpy(bytes, data, size), size) ||
+	    nvs_cubin_functions(&c->cubin, &nvs_sass_heap, &all)) {
 		free(bytes);
 		free(c);
 		u->dropped++;
@@ -96,44 +86,14 @@ static int add_cubin(struct nvs_parameter_uses *u, uint8_t *bytes, size_t size)
 	for (uint32_t i = 0; i < all.n && !r; i++)
 		if (all.function[i].kernel)
 			r = add_kernel(u, c, all.function + i);
-	nvs_cubin_functions_free(&all, &memory);
+	nvs_cubin_functions_free(&all, &nvs_sass_heap);
 	return r;
-}
-
-static uint8_t *copy_bytes(const uint8_t *data, size_t size)
-{
-	uint8_t *copy = nvs_budget_allows(size) ? malloc(size) : NULL;
-
-	return copy ? memcpy(copy, data, size) : NULL;
-}
-
-static int add_fatbin(struct nvs_parameter_uses *u, const struct nvs_image *image)
-{
-	uint32_t arch = find_arch(u->trace);
-	struct nvs_fatbin_entry e;
-	void *bytes = NULL;
-
-	if (!arch || nvs_fatbin_choose(image->data, image->size, arch, &e, NULL))
-		return 0;
-	if (nvs_budget_allows(e.packed ? e.unpacked : e.size) &&
-	    nvs_fatbin_unpack(&e, &memory, &bytes))
-		bytes = NULL;
-	return add_cubin(u, bytes, e.packed ? e.unpacked : e.size);
-}
-
-static int add_image(struct nvs_parameter_uses *u, const struct nvs_trace_image *loaded)
-{
-	struct nvs_image image;
-
-	if (!loaded->data || !loaded->whole || nvs_image_of(loaded->data, loaded->ndata, &image))
-		return 0;
-	if (image.kind == NVS_IMAGE_CUBIN)
-		return add_cubin(u, copy_bytes(image.data, image.size), image.size);
-	return image.kind == NVS_IMAGE_FATBIN ? add_fatbin(u, &image) : 0;
 }
 
 int nvs_parameter_uses_record(struct nvs_parameter_uses *u, const struct nvs_rec *rec)
 {
+	const struct nvs_image_code to = {
+		.arch = find_arch(u->trace), .cubin = add_cubin, .arg = u};
 	const struct nvs_trace_image *image = NULL;
 
 	if (rec->type == NVS_REC_IMAGE && !u->images)
@@ -141,7 +101,7 @@ int nvs_parameter_uses_record(struct nvs_parameter_uses *u, const struct nvs_rec
 	if (!u->images)
 		return rec->type == NVS_REC_IMAGE ? -ENOMEM : 0;
 	nvs_images_record(u->images, rec, &image);
-	return image ? add_image(u, image) : 0;
+	return image ? nvs_image_code_each(image, &to) : 0;
 }
 
 /* ---- kernels ---- */
@@ -154,8 +114,8 @@ static const struct used_kernel *find_kernel(struct nvs_parameter_uses *u, const
 	if (!k)
 		return NULL;
 	if (!k->examined)
-		k->known = !k->several &&
-			   !nvs_sass_parameter_use(&k->of->cubin, &k->function, &memory, &k->use);
+		k->known = !k->several && !nvs_sass_parameter_use(&k->of->cubin, &k->function,
+								  &nvs_sass_heap, &k->use);
 	k->examined = true;
 	return k->known ? k : NULL;
 }

@@ -16,6 +16,7 @@ def replayed(suite, name, argv):
     found = re.search(r"^(\d+ kernels launched directly, .*)$", text, re.M)
     if found:
         row.notes.append(found[1])
+    row.notes += [line[:300] for line in text.splitlines() if re.match(r"submission \d+, |\d+ of \d+ starts: ", line)]
     if status or not found:
         row.wrong.append(f"exit {status}: {text[-400:]}")
     return row

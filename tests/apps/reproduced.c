@@ -8,6 +8,9 @@
  * past: the same, and a last launch that writes past its buffer.
  *
  * kernels: all of tests/sass/kernels.cu, as kernels.h has them, each with memory of its own.
+ *
+ * unwaited: the same, first while the GPU waits at a closed gate, then one after the other; only
+ * words in memory tell how far it is.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -139,38 +142,82 @@ static void special(bool past)
 	print_sum("row", pool + 65536);
 }
 
-static void kernels(void)
-{
-	static const struct {
-		const char *name;
-		unsigned gx, gy, bx, by, shared;
-		int n, k;
-	} all[] = {
+static const struct {
+	const char *name;
+	unsigned gx, gy, bx, by, shared;
+	int n, k;
+} all[] = {
 #define KERNEL(name, gx, gy, bx, by, shared, n, k) {#name, gx, gy, bx, by, shared, n, k},
 #include "tests/sass/kernels.h"
 #undef KERNEL
-	};
+};
+#define NALL (sizeof(all) / sizeof(*all))
+
+static void launch_of_all(size_t i, CUfunction f, CUdeviceptr in, CUdeviceptr out, CUstream stream)
+{
+	int n = all[i].n, k = all[i].k;
+
+	CK(cuLaunchKernel(f, all[i].gx, all[i].gy, 1, all[i].bx, all[i].by, 1, all[i].shared,
+			  stream, (void *[]){&out, &in, &n, &k}, NULL));
+}
+
+static void alloc_of_all(CUdeviceptr *in, CUdeviceptr *out)
+{
 	static uint32_t words[WORDS];
 
 	for (uint32_t i = 0; i < WORDS; i++)
 		words[i] = i * 2654435761u >> 7;
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+	CK(cuMemAlloc_v2(in, sizeof(words)));
+	CK(cuMemAlloc_v2(out, sizeof(words)));
+	CK(cuMemcpyHtoD_v2(*in, words, sizeof(words)));
+	CK(cuMemsetD32_v2(*out, 0x5a5a5a5a, WORDS));
+}
+
+static void kernels(void)
+{
+	for (size_t i = 0; i < NALL; i++) {
 		CUdeviceptr in, out;
 		CUfunction f;
-		int n = all[i].n, k = all[i].k;
 
 		CK(cuModuleGetFunction(&f, module, all[i].name));
-		CK(cuMemAlloc_v2(&in, sizeof(words)));
-		CK(cuMemAlloc_v2(&out, sizeof(words)));
-		CK(cuMemcpyHtoD_v2(in, words, sizeof(words)));
-		CK(cuMemsetD32_v2(out, 0x5a5a5a5a, WORDS));
-		CK(cuLaunchKernel(f, all[i].gx, all[i].gy, 1, all[i].bx, all[i].by, 1,
-				  all[i].shared, NULL, (void *[]){&out, &in, &n, &k}, NULL));
+		alloc_of_all(&in, &out);
+		launch_of_all(i, f, in, out, NULL);
 		CK(cuCtxSynchronize());
 		CK(cuMemFree_v2(in));
 		CK(cuMemFree_v2(out));
 		printf("%s\n", all[i].name);
 	}
+}
+
+static void unwaited(void)
+{
+	CUdeviceptr in[NALL], out[NALL];
+	volatile uint32_t *gate, *reached;
+	CUfunction f[NALL];
+	CUstream stream;
+
+	CK(cuMemAllocHost_v2((void **)&gate, 4096));
+	reached = gate + 64;
+	*gate = *reached = 0;
+	CK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (size_t i = 0; i < NALL; i++) {
+		CK(cuModuleGetFunction(&f[i], module, all[i].name));
+		alloc_of_all(&in[i], &out[i]);
+		printf("%s\n", all[i].name);
+	}
+	CK(cuCtxSynchronize());
+	CK(cuStreamWaitValue32_v2(stream, (CUdeviceptr)(uintptr_t)gate, 1, 0));
+	for (size_t i = 0; i < NALL; i++)
+		launch_of_all(i, f[i], in[i], out[i], stream);
+	*gate = 1;
+	for (uint32_t i = 0; i <= NALL; i++) {
+		CK(cuStreamWriteValue32_v2(stream, (CUdeviceptr)(uintptr_t)reached, i + 1, 0));
+		while (*reached <= i)
+			;
+		if (i < NALL)
+			launch_of_all(i, f[i], in[i], out[i], stream);
+	}
+	CK(cuCtxSynchronize());
 }
 
 int main(int argc, char **argv)
@@ -180,6 +227,8 @@ int main(int argc, char **argv)
 	load(argv[1]);
 	if (!strcmp(argv[2], "kernels"))
 		kernels();
+	else if (!strcmp(argv[2], "unwaited"))
+		unwaited();
 	else
 		special(!strcmp(argv[2], "past"));
 	return 0;

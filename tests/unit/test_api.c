@@ -462,6 +462,22 @@ static void check(const char *file)
 	nvs_trace_close(trace);
 }
 
+/* Without the option snapshot its work is done at no call. */
+static void check_hooks(void)
+{
+	uint32_t of_snapshots = 0, others = 0;
+
+	for (uint32_t i = 0; i < NVS_API_SLOTS && nvs_api_slots[i].api; i++) {
+		const struct nvs_api_slot *slot = nvs_api_slots + i;
+
+		of_snapshots += slot->api->for_snapshots;
+		others += slot->after != NULL;
+		EXPECT(slot->after == (slot->api->for_snapshots ? NULL : slot->api->after));
+		EXPECT(slot->before == (slot->api->for_snapshots ? NULL : slot->api->before));
+	}
+	EXPECT(of_snapshots > 2 && others > 2);
+}
+
 int main(int argc, char **argv)
 {
 	char file[] = "/tmp/nvsnoop-api-XXXXXX", again[8192];
@@ -506,6 +522,7 @@ int main(int argc, char **argv)
 	act_owners();
 	act_destroyed();
 	act_generations();
+	check_hooks();
 	nvs_session_finish();
 	check(getenv("NVSNOOP_OUT"));
 	unlink(getenv("NVSNOOP_OUT"));

@@ -17,6 +17,7 @@
 #include "decode/query/api_names.h"
 
 #define MAX_MEMORY 4096u
+#define MAX_TAKEN (1u << 20)
 
 struct function_module {
 	uint64_t function; /* its key */
@@ -33,7 +34,7 @@ const char *nvs_snapshot_reason_text(uint32_t reason)
 		[NVS_SNAPSHOT_CAPTURING] = "a stream was capturing",
 		[NVS_SNAPSHOT_NO_MEMORY] = "there was no page-locked memory to copy to",
 		[NVS_SNAPSHOT_NO_PARAMETERS] = "parameters are unknown with a driver before 550",
-		[NVS_SNAPSHOT_BUSY] = "earlier snapshots had not been read yet",
+		[NVS_SNAPSHOT_BUSY] = "earlier snapshots had used up --snapshot-size",
 		[NVS_SNAPSHOT_UNFINISHED] = "the GPU had not reached it at the last wait",
 	};
 
@@ -258,12 +259,29 @@ static int keep_snapshot(struct nvs_launch_facts *f, const struct nvs_rec_snapsh
 	return rec->reason ? 0 : keep_bytes(m, rec, after);
 }
 
+static int note_taken(struct nvs_launch_facts *f, const struct nvs_rec_snapshot *rec)
+{
+	struct nvs_launch_taken *t = f->ntaken ? f->taken + f->ntaken - 1 : NULL;
+
+	if (rec->reason || !rec->bytes || !(rec->rec.flags & NVS_SNAPSHOT_AFTER) ||
+	    rec->rec.flags & (NVS_SNAPSHOT_OTHER | NVS_SNAPSHOT_NAME) ||
+	    (t && t->thread == rec->thread && t->call == rec->call))
+		return 0;
+	t = NVS_APPEND(f->taken, f->ntaken, f->taken_room, 16, MAX_TAKEN);
+	if (t)
+		*t = (struct nvs_launch_taken){rec->thread, rec->call, UINT64_MAX, false};
+	return t || f->ntaken == MAX_TAKEN ? 0 : -ENOMEM;
+}
+
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct nvs_launch_facts *f = arg;
 	int r = nvs_arguments_record(f->arguments, rec);
 
-	return !r && rec->type == NVS_REC_SNAPSHOT ? keep_snapshot(f, (const void *)rec) : r;
+	if (r || rec->type != NVS_REC_SNAPSHOT)
+		return r;
+	r = note_taken(f, (const void *)rec);
+	return r ? r : keep_snapshot(f, (const void *)rec);
 }
 
 /* With a snapshot, what was before it has ended, and it has not. */
@@ -312,8 +330,75 @@ int nvs_launch_facts_read(struct nvs_launch_facts *f, struct nvs_source *s, uint
 	return r;
 }
 
+/* ---- another launch of the kernel ---- */
+
+static struct nvs_launch_taken *find_taken(const struct nvs_launch_facts *f, uint32_t thread,
+					   uint64_t call)
+{
+	for (uint32_t i = 0; i < f->ntaken; i++)
+		if (f->taken[i].thread == thread && f->taken[i].call == call)
+			return f->taken + i;
+	return NULL;
+}
+
+static int enter_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct nvs_launch_facts *f = arg;
+
+	f->current = call ? find_taken(f, s->thread->thread, call->number) : NULL;
+	return 0;
+}
+
+static int place_taken(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_launch_facts *f = arg;
+
+	if (f->current && op->kind == NVS_OP_LAUNCH)
+		f->current->submission = s->number;
+	return 0;
+}
+
+static int compare_kernel(void *arg, const struct nvs_call *call)
+{
+	struct nvs_launch_facts *f = arg;
+	struct nvs_launch_taken *t = find_taken(f, call->thread, call->number);
+	const struct nvs_kernel *k;
+	uint64_t function;
+
+	if (!t || !nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
+		return 0;
+	k = nvs_handles_get_kernel(f->handles, function);
+	if (!k)
+		return -ENOMEM;
+	t->same = !strcmp(k->name, f->kernel);
+	return 0;
+}
+
+int nvs_launch_facts_find_taken(struct nvs_launch_facts *f, uint64_t *submission)
+{
+	const struct nvs_pass_reader reader = {.submission = enter_submission,
+					       .op = place_taken,
+					       .call = compare_kernel,
+					       .calls = true,
+					       .handles = &f->handles,
+					       .arg = f};
+	int r;
+
+	*submission = UINT64_MAX;
+	if (!f->ntaken)
+		return 0;
+	r = nvs_source_read(f->source, &reader);
+	nvs_source_read_end(f->source);
+	f->handles = NULL;
+	for (uint32_t i = f->ntaken; i--;)
+		if (f->taken[i].same && f->taken[i].submission != UINT64_MAX)
+			*submission = f->taken[i].submission;
+	return r;
+}
+
 void nvs_launch_facts_free(struct nvs_launch_facts *f)
 {
+	free(f->taken);
 	for (uint32_t i = 0; i < f->nmemory; i++) {
 		free(f->memory[i].name);
 		free(f->memory[i].bytes[0]);

@@ -18,6 +18,14 @@ struct nvs_launch_memory {
 	bool seen[2]; /* there is a record; else the launch had no snapshot */
 };
 
+/* A launch that has a snapshot. */
+struct nvs_launch_taken {
+	uint32_t thread;
+	uint64_t call;
+	uint64_t submission; /* UINT64_MAX: not found */
+	bool same; /* it is of the kernel in question */
+};
+
 struct nvs_launch_facts {
 	/* What to find, and the state while the trace is read. */
 	uint64_t submission;
@@ -42,6 +50,9 @@ struct nvs_launch_facts {
 	struct nvs_launch_memory *memory;
 	uint32_t nmemory, room;
 	uint32_t reason; /* why there is no snapshot: enum nvs_snapshot_reason */
+	struct nvs_launch_taken *taken; /* all in the trace */
+	uint32_t ntaken, taken_room;
+	struct nvs_launch_taken *current; /* the one of the current submission, or NULL */
 	/* Of the first call that failed by a fault after the launch; 0 if another launch may have
 	 * caused it. */
 	uint32_t error;
@@ -61,6 +72,9 @@ int nvs_launch_facts_read(struct nvs_launch_facts *f, struct nvs_source *s, uint
 /* Finds the code of the kernel and its parameters; reads the trace again. Returns 0 or -errno.
  * *WHY: why the launch cannot be reproduced; NULL: it can. */
 int nvs_launch_facts_read_code(struct nvs_launch_facts *f, const char **why);
+/* Reads the trace again. *SUBMISSION: a launch of the same kernel that has a snapshot; UINT64_MAX:
+ * none. Returns 0 or -errno. */
+int nvs_launch_facts_find_taken(struct nvs_launch_facts *f, uint64_t *submission);
 void nvs_launch_facts_free(struct nvs_launch_facts *f);
 /* The live allocation that contains ADDRESS, or NULL. */
 const struct nvs_memory_range *nvs_launch_facts_range(const struct nvs_launch_facts *f,

@@ -49,7 +49,7 @@ struct reproducer {
 	struct program_word *unresolved;
 	uint32_t nbuffers, buffers_room, naddresses, addresses_room, nunresolved, unresolved_room;
 	uint64_t bytes, without; /* of all buffers; of those that begin as zeros */
-	uint64_t left_out; /* bytes of which the trace has no copy from after the launch */
+	uint64_t too_large; /* what a snapshot of all needs, if something was too large */
 };
 
 /* ---- what the launch reaches ---- */
@@ -78,8 +78,6 @@ static uint32_t get_buffer(struct reproducer *p, uint64_t address, uint64_t size
 	p->bytes += size;
 	if (!b->memory || !b->memory->bytes[0])
 		p->without += size;
-	if (!b->memory || !b->memory->bytes[1])
-		p->left_out += size;
 	return p->nbuffers - 1;
 }
 
@@ -306,7 +304,7 @@ static void print_program(const struct reproducer *p, FILE *out)
 		"try the recorded addresses. Exit status 0: as recorded, 1: it\n * differs, 2: it "
 		"could not run. The folder has data of the recorded program, and its code. */\n"
 		"#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include "
-		"<string.h>\n\n",
+		"<string.h>\n#include <unistd.h>\n\n",
 		f->submission);
 	fputs("#define KERNEL \"", out);
 	print_safe(out, f->kernel);
@@ -344,7 +342,8 @@ static int write_program(struct reproducer *p)
 	return r ? r : write_file(p, "Makefile", makefile, sizeof(makefile) - 1);
 }
 
-static void print_sentence(const struct reproducer *p, FILE *f)
+/* TAKEN: of a launch of the kernel that has a snapshot; UINT64_MAX: none is of use. */
+static void print_sentence(const struct reproducer *p, uint64_t taken, FILE *f)
 {
 	char bytes[32], more[32];
 
@@ -364,6 +363,13 @@ static void print_sentence(const struct reproducer *p, FILE *f)
 				nvs_snapshot_reason_text(reason_of(p->buffers + i)
 								 ? reason_of(p->buffers + i)
 								 : p->f->reason));
+	if (p->too_large)
+		fprintf(f, "Its memory needs --snapshot-size=%" PRIu64 "M.\n",
+			(p->too_large >> 20) + 1);
+	if (taken != UINT64_MAX)
+		fprintf(f,
+			"There is a snapshot of this kernel's launch in submission %" PRIu64 ".\n",
+			taken);
 	for (uint32_t i = 0; i < p->nunresolved; i++)
 		fprintf(f,
 			"The word 0x%" PRIx64
@@ -377,9 +383,24 @@ static void print_sentence(const struct reproducer *p, FILE *f)
 	fputs("\n", f);
 }
 
+/* What nvsnoop --snapshot itself copies: with what only buffers point into, half is for that. */
+static void judge_size(struct reproducer *p)
+{
+	bool other = false, too_large = false;
+
+	for (uint32_t i = 0; i < p->nbuffers; i++) {
+		const struct nvs_launch_memory *m = p->buffers[i].memory;
+
+		too_large |= m && m->reason[0] == NVS_SNAPSHOT_TOO_LARGE;
+		other |= m && m->flags & NVS_SNAPSHOT_OTHER;
+	}
+	p->too_large = too_large ? 2 * p->bytes * (other ? 2 : 1) : 0;
+}
+
 int nvs_program_write(struct nvs_run *run, struct nvs_launch_facts *f, bool deep)
 {
 	struct reproducer p = {.run = run, .f = f};
+	uint64_t taken = UINT64_MAX;
 	int r = scan_parameters(&p);
 
 	if (!r)
@@ -390,8 +411,11 @@ int nvs_program_write(struct nvs_run *run, struct nvs_launch_facts *f, bool deep
 		r = write_data(&p);
 	if (!r)
 		r = write_program(&p);
+	judge_size(&p);
+	if (!r && p.without)
+		r = nvs_launch_facts_find_taken(f, &taken);
 	if (!r)
-		print_sentence(&p, stderr);
+		print_sentence(&p, taken == f->submission ? UINT64_MAX : taken, stderr);
 	free(p.buffers);
 	free(p.addresses);
 	free(p.unresolved);

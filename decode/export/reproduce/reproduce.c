@@ -96,21 +96,22 @@ static const struct nvs_report_option deep = {
 	       "address is rewritten, too.",
 };
 
-NVS_REPORT(reproduce, .name = "reproduce", .argument = "N", .group = NVS_GPU_WORK, .place = 120,
-	   .help = "the kernel launch of submission N as a C program with its data; -o FOLDER",
-	   .man = "The kernel launch of submission N as a program, in the folder of\n.BR \\-o :\n"
-		  "one C file that needs libcuda alone, a Makefile, the cubin or PTX, and the "
-		  "memory that the launch reaches, before and after it, as\n.B nvsnoop "
-		  "\\-\\-snapshot\nrecorded it; without that, memory begins as zeros. The program "
-		  "places memory at the recorded addresses. If they cannot be had, it places it "
-		  "elsewhere, and rewrites the words that are addresses; one that is in no "
-		  "allocation becomes 0, with a line. It compares, prints how many bytes differ "
-		  "and where the first is, and the time of 100 more runs. Its exit status is 0 if "
-		  "all is as recorded, 1 if something differs, 2 if it could not run. Of a launch "
-		  "that faulted, the program faults. A launch that cannot be reproduced is "
-		  "refused with the reason: textures and surfaces, tensor maps in no allocation, "
-		  "launches by kernels, missing code.\nThe folder is only for its owner (mode "
-		  "0700): it has data of the program, and code that may be its vendor's.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_ALONE,
-	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER, .option = &deep,
-	   .state = sizeof(struct reproduce_state), .print = print, .free = free_state);
+NVS_REPORT(
+	reproduce, .name = "reproduce", .argument = "N", .group = NVS_GPU_WORK, .place = 120,
+	.help = "the kernel launch of submission N as a C program with its data; -o FOLDER",
+	.man = "The kernel launch of submission N as a program, in the folder of\n.BR \\-o :\n"
+	       "one C file that needs libcuda alone, a Makefile, the cubin or PTX, and the "
+	       "memory that the launch reaches, before and after it, as\n.B nvsnoop "
+	       "\\-\\-snapshot\nrecorded it; without that, memory begins as zeros. The program "
+	       "places memory at the recorded addresses. If they cannot be had, it prints why, "
+	       "places it elsewhere, and rewrites the words that are addresses; one that is in no "
+	       "allocation becomes 0, with a line. It compares, prints how many bytes differ "
+	       "and where the first is, and the time of 100 more runs. Its exit status is 0 if "
+	       "all is as recorded, 1 if something differs, 2 if it could not run. Of a launch "
+	       "that faulted, the program faults. A launch that cannot be reproduced is "
+	       "refused with the reason: textures and surfaces, tensor maps in no allocation, "
+	       "launches by kernels, missing code.\nThe folder is only for its owner (mode "
+	       "0700): it has data of the program, and code that may be its vendor's.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_ALONE,
+	.prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER, .option = &deep,
+	.state = sizeof(struct reproduce_state), .print = print, .free = free_state);

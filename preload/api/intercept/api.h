@@ -119,6 +119,7 @@ struct nvs_api {
 	bool per_thread; /* its default stream is per thread */
 	bool sited; /* allocates, frees or synchronizes: its stack is recorded, even if it submits
 		       nothing */
+	bool for_snapshots; /* BEFORE and AFTER are called only with the option snapshot */
 	struct nvs_api_effect effect;
 };
 
@@ -138,7 +139,7 @@ struct nvs_api_frame {
 	const uint64_t *stack; /* further arguments */
 	uint64_t begin, number, depth; /* depth 0: the call is not in the list of open calls */
 	uint64_t result[2]; /* return registers, saved by the thunk */
-	uint64_t token; /* count.c: the allocation being freed; load.c: struct load */
+	uint64_t token; /* count.c: the allocation being freed; load.c: struct load; snapshot.c */
 	uint64_t vector[16];
 };
 
@@ -157,6 +158,8 @@ bool nvs_api_may_return(void);
 struct nvs_api_slot {
 	void *original;
 	const struct nvs_api *api;
+	nvs_api_before *before; /* NULL: none */
+	nvs_api_after *after;
 };
 extern struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
 
@@ -172,6 +175,10 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 {
 	return place < NVS_ARG_REGS ? frame->regs[place] : frame->stack[place - NVS_ARG_REGS];
 }
+
+/* Sets *VALUE to kept argument WHICH of a call, no string. OK: the call succeeded. Returns false if
+ * it is unknown, or WHICH negative: none. */
+bool nvs_api_kept(const struct nvs_api_frame *frame, int8_t which, bool ok, uint64_t *value);
 
 /* Records the calls of this thread that were left by a longjmp. */
 void nvs_api_abandon_left(void);
@@ -300,8 +307,7 @@ void nvs_api_start(void);
 
 /* ---- preload/api/snapshot: snapshot=GLOB ---- */
 struct nvs_api_snapshots {
-	/* A call has returned without an error: follows what it allocates and frees. */
-	void (*follow)(const struct nvs_api *api, const uint64_t *args, uint32_t absent);
+	nvs_api_after *follow; /* after calls that allocate and free */
 	void (*loaded)(const void *image, uint64_t handle); /* code */
 	void (*got_kernel)(uint64_t kernel, uint64_t library, const char *name);
 	void (*waited)(void); /* the program has waited for the GPU */

@@ -75,14 +75,27 @@ static void *thunk_of_slot(uint32_t slot)
 	return (void *)(nvs_api_thunks + slot * NVS_API_THUNK_BYTES);
 }
 
+static void set_slot(struct nvs_api_slot *slot, uintptr_t address, const struct nvs_api *api)
+{
+	const struct nvs_api_snapshots *snapshots = nvs_api_get_snapshots();
+
+	slot->original = (void *)address;
+	if (!api->for_snapshots || snapshots) {
+		slot->before = api->before;
+		slot->after = api->after;
+	}
+	if (snapshots && api->effect.does >= NVS_DOES_ALLOC && !slot->after)
+		slot->after = snapshots->follow;
+	__atomic_store_n(&slot->api, api, __ATOMIC_RELEASE);
+}
+
 static void *bind_slot(uintptr_t address, const struct nvs_api *api)
 {
 	uint32_t n = atomic_load(&nslots);
 
 	if (n >= NVS_API_SLOTS || (n = atomic_fetch_add(&nslots, 1)) >= NVS_API_SLOTS)
 		return (void *)address;
-	nvs_api_slots[n].original = (void *)address;
-	__atomic_store_n(&nvs_api_slots[n].api, api, __ATOMIC_RELEASE);
+	set_slot(nvs_api_slots + n, address, api);
 	NVS_HASH_EACH(h, nvs_hash(address, HASH_BITS), HASH, HASH)
 	{
 		uint16_t have = 0;

@@ -206,6 +206,35 @@ static uint64_t mask_to_size(uint64_t value, unsigned size)
 	return size == 8 ? value : value & ((1ull << size * 8) - 1);
 }
 
+/* OK: the call succeeded, so that what it returned is there. */
+static inline __attribute__((always_inline)) bool load_pointed(const struct nvs_api_frame *frame,
+							       const struct nvs_api_keep *k,
+							       bool ok, uint64_t *value)
+{
+	uint64_t at = nvs_api_argument(frame, k->place);
+
+	if (k->how == NVS_KEEP_ATTR)
+		return load_attribute(at, k, value);
+	if (k->how == NVS_KEEP_IN_OF || k->how == NVS_KEEP_OUT_OF)
+		return (k->how == NVS_KEEP_IN_OF || ok) && load_typed(at, k, value);
+	if (k->array)
+		return load_array(at, nvs_api_argument(frame, k->array->count), k, value);
+	return (k->how == NVS_KEEP_IN || ok) && load_field(at, k, value);
+}
+
+bool nvs_api_kept(const struct nvs_api_frame *frame, int8_t which, bool ok, uint64_t *value)
+{
+	const struct nvs_api_keep *k = nvs_api_slots[frame->index].api->keep + which;
+
+	*value = 0;
+	if (which < 0)
+		return false;
+	if (k->how != NVS_KEEP_VALUE)
+		return load_pointed(frame, k, ok, value);
+	*value = mask_to_size(nvs_api_argument(frame, k->place), k->size);
+	return true;
+}
+
 /* GUARDED: unreadable pointers are caught. Otherwise they are read only if the call succeeded. */
 static void gather_args(struct made *m, const struct nvs_api_frame *frame, bool has_result,
 			bool guarded)
@@ -224,16 +253,8 @@ static void gather_args(struct made *m, const struct nvs_api_frame *frame, bool 
 			known = false;
 		else if (k->is_string)
 			m->args[i] = take_string(m, (const char *)(uintptr_t)value);
-		else if (k->how == NVS_KEEP_ATTR)
-			known = load_attribute(value, k, &m->args[i]);
-		else if (k->how == NVS_KEEP_IN_OF || k->how == NVS_KEEP_OUT_OF)
-			known = (k->how == NVS_KEEP_IN_OF || ok) &&
-				load_typed(value, k, &m->args[i]);
-		else if (k->array)
-			known = load_array(value, nvs_api_argument(frame, k->array->count), k,
-					   &m->args[i]);
 		else
-			known = (k->how == NVS_KEEP_IN || ok) && load_field(value, k, &m->args[i]);
+			known = load_pointed(frame, k, ok, &m->args[i]);
 		if (!known)
 			m->absent |= 1u << i;
 	}
@@ -492,8 +513,8 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 	}
 	if (__builtin_expect(api->effect.does == NVS_DOES_FREE, 0) && own_slot())
 		count_free(c, api, frame);
-	if (__builtin_expect(api->before != NULL, 0))
-		api->before(frame);
+	if (__builtin_expect(slot->before != NULL, 0))
+		slot->before(frame);
 	return (struct entered){slot->original, api->words};
 }
 
@@ -600,13 +621,6 @@ static bool count_untraced(struct nvs_api_frame *frame, const struct nvs_api *ap
 	return true;
 }
 
-/* Not inlined: record_call() has a stack taken on the thread's smallest stack. */
-static __attribute__((noinline, cold)) void follow_memory(const struct made *m)
-{
-	if (m->api->effect.does >= NVS_DOES_ALLOC && !is_captured(m))
-		nvs_api_get_snapshots()->follow(m->api, m->args, m->absent);
-}
-
 static void record_call(struct nvs_api_frame *frame, uint32_t result, uint32_t flags, uint64_t end)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
@@ -632,9 +646,6 @@ static void record_call(struct nvs_api_frame *frame, uint32_t result, uint32_t f
 		gather_function(&m, frame);
 	else
 		gather_args(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
-	if (__builtin_expect(nvs_api_get_snapshots() != NULL, 0) && !result && !bare &&
-	    !(flags & NVS_CALL_UNWOUND))
-		follow_memory(&m);
 	if (!on) {
 		write_early(&m);
 		return;
@@ -715,8 +726,8 @@ void nvs_api_leave(struct nvs_api_frame *frame)
 		finish_call(frame, result, 0, end);
 	if (__builtin_expect(counting != NULL, 0))
 		counting->called(frame, slot->api, result);
-	if (__builtin_expect(slot->api->after != NULL, 0))
-		slot->api->after(frame, result);
+	if (__builtin_expect(slot->after != NULL, 0))
+		slot->after(frame, result);
 	if (__builtin_expect(result != 0, 0))
 		check_error(result);
 }

@@ -10,7 +10,7 @@
 
 struct kernel_name {
 	struct kernel_name *next;
-	_Atomic uint32_t launches;
+	struct nvs_snapshot_count count;
 	char text[];
 };
 
@@ -81,7 +81,7 @@ static void note_function(uint64_t function, uint64_t module, const char *name, 
 	k = get_entry(all, function);
 	if (k)
 		*k = (struct nvs_snapshot_kernel){named ? function : 0, module, library, library,
-						  named ? &named->launches : NULL};
+						  named ? &named->count : NULL};
 }
 
 bool nvs_snapshot_kernel(uint64_t function, struct nvs_snapshot_kernel *found)
@@ -106,7 +106,7 @@ void nvs_api_after_get_function(struct nvs_api_frame *f, uint32_t result)
 {
 	NVS_KEEP_ERRNO();
 
-	if (!nvs_api_get_snapshots() || result || !f->regs[0])
+	if (result || !f->regs[0])
 		return;
 	note_function(*(uint64_t *)f->regs[0], f->regs[1], (const char *)f->regs[2], false);
 	nvs_snapshot_prepare();
@@ -127,8 +127,7 @@ void nvs_api_after_kernel_function(struct nvs_api_frame *f, uint32_t result)
 	struct matching *all;
 	NVS_KEEP_ERRNO();
 
-	if (!nvs_api_get_snapshots() || result || !f->regs[0] ||
-	    !nvs_snapshot_kernel(f->regs[1], &k))
+	if (result || !f->regs[0] || !nvs_snapshot_kernel(f->regs[1], &k))
 		return;
 	NVS_LOCK_SCOPE();
 	all = get_matching();

@@ -80,35 +80,52 @@ static void add_allocation(struct reachable *all, uint64_t address, uint64_t siz
 	all->n++;
 }
 
-static bool get_value(const uint64_t *args, uint32_t absent, int8_t which, uint64_t *value)
+/* A mapping may cover several that were made before. */
+static void remove_mappings(struct reachable *all, uint64_t address, uint64_t bytes)
 {
-	*value = which >= 0 ? args[which] : 0;
-	return which >= 0 && !(absent & 1u << which);
+	uint32_t at = count_below(all, address), n = at;
+
+	if (at && all->list[at - 1].address == address)
+		at--;
+	while (n < all->n && all->list[n].address - address < bytes)
+		n++;
+	memmove(all->list + at, all->list + n, (all->n - n) * sizeof(*all->list));
+	all->n -= n - at;
 }
 
-void nvs_snapshot_follow(const struct nvs_api *api, const uint64_t *args, uint32_t absent)
+static bool is_captured(const struct nvs_api_frame *f, const struct nvs_api *api)
 {
+	uint64_t stream;
+
+	return atomic_load(&nvs_api_captures) > 0 && nvs_api_kept(f, api->stream, true, &stream) &&
+	       nvs_api_is_capturing(api, stream);
+}
+
+void nvs_snapshot_follow(struct nvs_api_frame *f, uint32_t result)
+{
+	const struct nvs_api *api = nvs_api_slots[f->index].api;
 	const struct nvs_api_effect *e = &api->effect;
 	uint64_t address, bytes, height;
 	struct reachable *all;
 	NVS_KEEP_ERRNO();
 
-	if (!get_value(args, absent, e->address, &address) || !address)
+	if (result || nvs_calls.quiet || !nvs_api_kept(f, e->address, true, &address) || !address ||
+	    is_captured(f, api))
 		return;
-	if (!get_value(args, absent, e->bytes, &bytes))
-		bytes = 0;
-	if (get_value(args, absent, e->height, &height) && height)
+	nvs_api_kept(f, e->bytes, true, &bytes);
+	if (nvs_api_kept(f, e->height, true, &height) && height)
 		bytes *= height;
 	NVS_LOCK_SCOPE();
 	all = get_reachable();
 	if (!all)
 		return;
-	if (e->does == NVS_DOES_MAP ||
-	    ((e->does == NVS_DOES_ALLOC || e->does == NVS_DOES_ALLOC_PITCH) &&
-	     e->space == NVS_SPACE_ADDRESS))
+	if (e->does == NVS_DOES_UNMAP)
+		remove_mappings(all, address, bytes);
+	else if (e->does == NVS_DOES_MAP ||
+		 ((e->does == NVS_DOES_ALLOC || e->does == NVS_DOES_ALLOC_PITCH) &&
+		  e->space == NVS_SPACE_ADDRESS && e->kind != NVS_LIVE_RESERVED))
 		add_allocation(all, address, bytes);
-	else if (e->does == NVS_DOES_UNMAP ||
-		 (e->does == NVS_DOES_FREE && e->space == NVS_SPACE_ADDRESS))
+	else if (e->does == NVS_DOES_FREE && e->space == NVS_SPACE_ADDRESS)
 		remove_allocation(all, address);
 }
 

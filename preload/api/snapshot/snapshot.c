@@ -11,7 +11,7 @@
 #include "trap/buffer/process.h"
 #include "trap/low/guard.h"
 
-#define SLOTS 8u
+#define SLOTS 64u
 #define PORTABLE 1 /* CU_MEMHOSTREGISTER_PORTABLE */
 #define ALIGN 256u
 #define CHUNK (256u << 10)
@@ -19,17 +19,18 @@
 
 enum { FREE, FILLING, QUEUED, READING, GIVEN_UP };
 
-/* A launch whose memory is copied. BEFORE and AFTER are words in page-locked memory, which the GPU
- * sets to 1 when the copies are done. */
+/* A launch whose memory is copied. Its part of the page-locked memory begins with two words, which
+ * the GPU sets to 1 when the copies before and after the launch are done. */
 struct snapshot_slot {
 	_Atomic uint32_t state;
 	uint32_t thread, nth;
 	uint64_t call;
+	uint64_t begin, end; /* its part; END 0: none. Under nvs_lock */
 	volatile uint32_t *words;
 	uint8_t params[NVS_SNAPSHOT_PARAMETERS];
 	struct nvs_snapshot_ranges ranges;
 	struct {
-		uint8_t *before, *after;
+		uint64_t at; /* offset in its part: the bytes before, and then those after */
 		uint32_t reason; /* of both; AFTER_REASON: of the second */
 		uint32_t after_reason;
 	} copy[NVS_SNAPSHOT_BUFFERS];
@@ -39,7 +40,6 @@ struct snapshots {
 	_Atomic bool failed;
 	uint8_t *memory;
 	uint64_t bytes;
-	_Atomic uint64_t used; /* number of slots in use << 48 | bytes in use */
 	struct snapshot_slot slot[SLOTS];
 };
 
@@ -50,6 +50,7 @@ static struct snapshots *get_snapshots(void)
 
 /* ---- memory ---- */
 
+static void record_done(uint32_t instead);
 static void record_last(void);
 
 void nvs_snapshot_prepare(void)
@@ -95,47 +96,87 @@ static struct snapshot_slot *take_slot(struct snapshots *s)
 	return NULL;
 }
 
-/* When no slot is in use, all memory is free again. */
-static void release_memory(struct snapshots *s)
-{
-	uint64_t have = atomic_load(&s->used), less;
-
-	do
-		less = have >> 48 == 1 ? 0 : have - (1ull << 48);
-	while (!atomic_compare_exchange_weak(&s->used, &have, less));
-}
-
 static uint64_t align_up(uint64_t n)
 {
 	return (n + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-/* Gives each range its memory, in order, as far as there is any. */
-static bool assign_memory(struct snapshots *s, struct snapshot_slot *slot)
+/* Where the bytes of range I are copied to. */
+static uint8_t *copy_of(const struct snapshot_slot *slot, uint32_t i, bool after)
 {
-	const struct nvs_snapshot_ranges *r = &slot->ranges;
-	uint64_t have = atomic_load(&s->used), start, at;
+	uint64_t size = align_up(slot->ranges.range[i].size);
 
-	do {
-		start = at = have & 0xffffffffffffull;
-		if (s->bytes - at < ALIGN)
-			return false;
-		at += ALIGN;
-		for (uint32_t i = 0; i < r->n; i++) {
-			uint64_t size = r->range[i].size < s->bytes ? 2 * align_up(r->range[i].size)
-								    : UINT64_MAX;
-			bool fits = size <= s->bytes - at;
+	return (uint8_t *)slot->words + slot->copy[i].at + (after ? size : 0);
+}
 
-			slot->copy[i].reason = fits ? NVS_SNAPSHOT_TAKEN : NVS_SNAPSHOT_TOO_LARGE;
-			slot->copy[i].after_reason = slot->copy[i].reason;
-			slot->copy[i].before = fits ? s->memory + at : NULL;
-			slot->copy[i].after = fits ? s->memory + at + size / 2 : NULL;
-			at += fits ? size : 0;
-		}
-	} while (!atomic_compare_exchange_weak(&s->used, &have, have + (1ull << 48) + at - start));
-	slot->words = (volatile uint32_t *)(s->memory + start);
+/* Places the ranges one after the other. OTHERS: end of those into which no parameter points; WHY:
+ * the reason of those that have no place then. Returns the size of all. */
+static uint64_t lay_out(const struct snapshots *s, struct snapshot_slot *slot, uint64_t others,
+			uint32_t why)
+{
+	uint64_t at = ALIGN;
+
+	for (uint32_t i = 0; i < slot->ranges.n; i++) {
+		const struct nvs_snapshot_range *r = slot->ranges.range + i;
+		bool other = r->flags & NVS_SNAPSHOT_OTHER;
+		uint64_t end = other ? others : s->bytes;
+		bool fits = at < end && r->size < end && 2 * align_up(r->size) <= end - at;
+
+		slot->copy[i].at = at;
+		slot->copy[i].reason = fits    ? NVS_SNAPSHOT_TAKEN
+				       : other ? why
+					       : NVS_SNAPSHOT_TOO_LARGE;
+		slot->copy[i].after_reason = slot->copy[i].reason;
+		at += fits ? 2 * align_up(r->size) : 0;
+	}
+	return at;
+}
+
+/* Returns the slot whose memory BEGIN to END overlaps, or NULL. */
+static const struct snapshot_slot *find_overlap(const struct snapshots *s, uint64_t begin,
+						uint64_t end)
+{
+	for (uint32_t i = 0; i < SLOTS; i++)
+		if (begin < s->slot[i].end && s->slot[i].begin < end)
+			return s->slot + i;
+	return NULL;
+}
+
+/* Gives SLOT the lowest SIZE free bytes of the first LIMIT. */
+static bool place(struct snapshots *s, struct snapshot_slot *slot, uint64_t size, uint64_t limit)
+{
+	const struct snapshot_slot *other;
+	uint64_t begin = 0;
+
+	NVS_LOCK_SCOPE();
+	while ((other = find_overlap(s, begin, begin + size)) != NULL)
+		begin = other->end;
+	if (begin + size > limit)
+		return false;
+	slot->begin = begin;
+	slot->end = begin + size;
+	slot->words = (volatile uint32_t *)(s->memory + begin);
 	slot->words[0] = slot->words[1] = 0;
 	return true;
+}
+
+/* Allocations into which no parameter points get half of the memory at most, so that the next
+ * launches find some. */
+static bool assign_memory(struct snapshots *s, struct snapshot_slot *slot)
+{
+	uint64_t half = s->bytes / 2;
+
+	return place(s, slot, lay_out(s, slot, half, NVS_SNAPSHOT_TOO_LARGE), half) ||
+	       place(s, slot, lay_out(s, slot, 0, NVS_SNAPSHOT_BUSY), s->bytes);
+}
+
+static void release_slot(struct snapshot_slot *slot)
+{
+	{
+		NVS_LOCK_SCOPE();
+		slot->begin = slot->end = 0;
+	}
+	atomic_store(&slot->state, FREE);
 }
 
 /* ---- the launch ---- */
@@ -146,25 +187,13 @@ struct snapshot_launch {
 	uint64_t stream, params, extra;
 };
 
-/* The value of a kept argument; a field of the structure that the argument points to. */
-static uint64_t kept_value(const struct nvs_api_frame *f, const struct nvs_api *api, int8_t which)
-{
-	const struct nvs_api_keep *k = which >= 0 ? &api->keep[which] : NULL;
-	uint64_t value = k ? nvs_api_argument(f, k->place) : 0, field = 0;
-
-	if (!k || k->how == NVS_KEEP_VALUE)
-		return value;
-	return value && !nvs_load64_guarded((const uint64_t *)(value + k->offset), &field) ? 0
-											   : field;
-}
-
 /* Places of kernelParams and extra; without EXTRA it is 0. */
 static void find_arguments(const struct nvs_api_frame *f, struct snapshot_launch *l)
 {
 	bool ex = !strncmp(l->api->name, "cuLaunchKernelEx", 16);
 	bool cooperative = !strncmp(l->api->name, "cuLaunchCooperative", 19);
 
-	l->stream = kept_value(f, l->api, l->api->stream);
+	nvs_api_kept(f, l->api->stream, false, &l->stream);
 	l->params = nvs_api_argument(f, ex ? 2 : 9);
 	l->extra = cooperative ? 0 : nvs_api_argument(f, ex ? 3 : 10);
 }
@@ -243,10 +272,9 @@ static bool queue_copies(const struct snapshot_launch *l, struct snapshot_slot *
 
 	for (uint32_t i = 0; i < slot->ranges.n; i++) {
 		const struct nvs_snapshot_range *r = slot->ranges.range + i;
-		uint8_t *to = after ? slot->copy[i].after : slot->copy[i].before;
 
-		if (slot->copy[i].reason ||
-		    (copy && !copy((uintptr_t)to, r->address, r->size, l->stream)))
+		if (slot->copy[i].reason || (copy && !copy((uintptr_t)copy_of(slot, i, after),
+							   r->address, r->size, l->stream)))
 			continue;
 		if (after)
 			slot->copy[i].after_reason = NVS_SNAPSHOT_REFUSED;
@@ -323,9 +351,9 @@ static void write_slot(const struct snapshot_slot *slot, uint32_t instead)
 			write_piece(w, r->flags | NVS_SNAPSHOT_NAME, r->name,
 				    (uint32_t)strnlen(r->name, CHUNK));
 		}
-		write_buffer(w, r, 0, slot->copy[i].before,
+		write_buffer(w, r, 0, copy_of(slot, i, false),
 			     before || slot->words[0] ? before : instead);
-		write_buffer(w, r, NVS_SNAPSHOT_AFTER, slot->copy[i].after,
+		write_buffer(w, r, NVS_SNAPSHOT_AFTER, copy_of(slot, i, true),
 			     after || slot->words[1] ? after : instead);
 	}
 	nvs_free(w, sizeof(*w));
@@ -350,6 +378,7 @@ static void write_reason(const struct nvs_api_frame *f, uint32_t nth, uint32_t r
 /* What the end of a launch finds in its frame: a slot + 1, or a reason and the launch's number. */
 #define WITH_REASON (1ull << 63)
 
+/* True for the Nth launch of the kernel, and for later ones until one is copied. */
 static bool is_wanted(const struct nvs_api *api, const struct nvs_api_frame *f,
 		      struct snapshot_launch *l, uint32_t *nth)
 {
@@ -360,8 +389,9 @@ static bool is_wanted(const struct nvs_api *api, const struct nvs_api_frame *f,
 	find_arguments(f, l);
 	if (atomic_load(&nvs_api_captures) > 0 && nvs_api_is_capturing(api, l->stream))
 		return false; /* it is not a launch */
-	*nth = atomic_fetch_add(l->kernel.launches, 1) + 1;
-	return *nth == nvs_options()->values.snapshot_nth;
+	*nth = atomic_fetch_add(&l->kernel.count->launches, 1) + 1;
+	return *nth >= nvs_options()->values.snapshot_nth &&
+	       !atomic_exchange(&l->kernel.count->done, true);
 }
 
 static uint32_t begin_snapshot(struct snapshots *s, const struct snapshot_launch *l,
@@ -383,34 +413,44 @@ static uint32_t begin_snapshot(struct snapshots *s, const struct snapshot_launch
 	return queue_copies(l, slot, false) ? NVS_SNAPSHOT_TAKEN : NVS_SNAPSHOT_REFUSED;
 }
 
+static uint32_t try_snapshot(struct snapshots *s, const struct snapshot_launch *l,
+			     struct snapshot_slot **slot)
+{
+	if (!s || !s->bytes)
+		return NVS_SNAPSHOT_NO_MEMORY;
+	if (atomic_load(&s->failed))
+		return NVS_SNAPSHOT_FAILED;
+	if (atomic_load(&nvs_api_captures) > 0)
+		return NVS_SNAPSHOT_CAPTURING;
+	/* The program may wait for the GPU without a call, or not at all. */
+	record_done(0);
+	*slot = take_slot(s);
+	return *slot ? begin_snapshot(s, l, *slot) : NVS_SNAPSHOT_BUSY;
+}
+
 void nvs_api_before_launch(struct nvs_api_frame *f)
 {
-	struct snapshots *s = nvs_api_get_snapshots() ? get_snapshots() : NULL;
+	struct snapshots *s = get_snapshots();
 	uint32_t nth = 0, reason;
 	struct snapshot_slot *slot = NULL;
 	struct snapshot_launch l;
 
-	if (!nvs_api_get_snapshots())
-		return;
 	NVS_QUIET();
 	if (nvs_calls.quiet > 1 || !is_wanted(nvs_api_slots[f->index].api, f, &l, &nth))
 		return;
-	if (!s || !s->bytes)
-		reason = NVS_SNAPSHOT_NO_MEMORY;
-	else if (atomic_load(&s->failed))
-		reason = NVS_SNAPSHOT_FAILED;
-	else if (atomic_load(&nvs_api_captures) > 0)
-		reason = NVS_SNAPSHOT_CAPTURING;
-	else
-		reason = (slot = take_slot(s)) ? begin_snapshot(s, &l, slot) : NVS_SNAPSHOT_BUSY;
+	reason = try_snapshot(s, &l, &slot);
 	if (!reason) {
 		slot->nth = nth;
 		f->token = (uint64_t)(slot - s->slot) + 1;
 		return;
 	}
 	/* Copies that were queued may still write to their memory. */
-	if (slot)
-		atomic_store(&slot->state, reason == NVS_SNAPSHOT_REFUSED ? GIVEN_UP : FREE);
+	if (slot && reason == NVS_SNAPSHOT_REFUSED)
+		atomic_store(&slot->state, GIVEN_UP);
+	else if (slot)
+		release_slot(slot);
+	if (reason == NVS_SNAPSHOT_BUSY || reason == NVS_SNAPSHOT_CAPTURING)
+		atomic_store(&l.kernel.count->done, false);
 	f->token = WITH_REASON | (uint64_t)nth << 8 | reason;
 }
 
@@ -433,9 +473,9 @@ static void end_snapshot(struct snapshots *s, struct nvs_api_frame *f, struct sn
 
 void nvs_api_after_launch(struct nvs_api_frame *f, uint32_t result)
 {
-	struct snapshots *s = f->token ? get_snapshots() : NULL;
+	struct snapshots *s = get_snapshots();
 
-	if (!f->token || !nvs_api_get_snapshots())
+	if (!f->token)
 		return;
 	NVS_QUIET();
 	if (f->token & WITH_REASON)
@@ -465,8 +505,7 @@ static void record_done(uint32_t instead)
 			atomic_store(&slot->state, GIVEN_UP);
 			continue;
 		}
-		release_memory(s);
-		atomic_store(&slot->state, FREE);
+		release_slot(slot);
 	}
 }
 

@@ -2,7 +2,9 @@
 /*
  * snapshot=GLOB[:N]: copies of the memory that a launch can reach, before and after it. The copies
  * are queued on the launch's own stream, into page-locked memory, and a word is written after them:
- * nothing waits. The program's next wait finds the word and records the bytes.
+ * nothing waits. The program's next wait, or the next launch whose memory is to be copied, finds
+ * the word and records the bytes. A launch for which there is no memory until then is passed over,
+ * and the kernel's next one takes its place.
  *
  * Contract: runs on threads of the program, around its own calls, never in the trap. Driver
  * functions are called with nvs_calls.quiet raised and without any lock. A call that never returns
@@ -40,19 +42,25 @@ void nvs_snapshot_find_variables(struct nvs_snapshot_ranges *to, uint64_t module
 				 int (*get)(uint64_t *, size_t *, uint64_t, const char *));
 /* Adds all other allocations. */
 void nvs_snapshot_find_others(struct nvs_snapshot_ranges *to);
-/* A call has returned without an error: follows what it allocates and frees. */
-void nvs_snapshot_follow(const struct nvs_api *api, const uint64_t *args, uint32_t absent);
+/* After a call that allocates, frees, maps or unmaps. */
+nvs_api_after nvs_snapshot_follow;
 /* Notes the variables of the code that was loaded as HANDLE. */
 void nvs_snapshot_note_image(const void *image, uint64_t handle);
 
 /* ---- kernels.c: kernels by handle ---- */
+
+/* Of all kernels of a name. */
+struct nvs_snapshot_count {
+	_Atomic uint32_t launches; /* so far */
+	_Atomic bool done; /* one was copied, or never will be */
+};
 
 struct nvs_snapshot_kernel {
 	uint64_t function; /* 0: not used any more */
 	uint64_t module; /* or library */
 	bool of_library; /* MODULE is a CUlibrary */
 	bool is_kernel; /* FUNCTION is a CUkernel */
-	_Atomic uint32_t *launches; /* so far, of all kernels of this name */
+	struct nvs_snapshot_count *count;
 };
 
 /* Returns false if the function's name does not match. */

@@ -398,16 +398,17 @@ int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_table_cell *cells)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->table->ncolumns && !r; i++) {
 		struct column *c = p->columns + i;
-		bool text = p->table->columns[i].text;
-		size_t before = c->dictionary.n;
+		size_t before;
 
 		c->set[p->rows] = cells[i].known;
 		if (!cells[i].known)
 			continue;
-		if (text)
-			r = add_text(c, cells + i);
-		else
+		if (!p->table->columns[i].text) {
 			c->numbers[c->nvalues++] = cells[i].number;
+			continue;
+		}
+		before = c->dictionary.n;
+		r = add_text(c, cells + i);
 		p->held += c->dictionary.n - before;
 	}
 	p->rows++;

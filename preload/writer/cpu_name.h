@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The processor's name, for the trace's first frame. */
 #ifndef NVSNOOP_PRELOAD_WRITER_CPU_NAME_H
 #define NVSNOOP_PRELOAD_WRITER_CPU_NAME_H
 

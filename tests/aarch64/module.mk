@@ -15,5 +15,5 @@ check-aarch64:
 emulated-deps: all softgpu points $(UNIT) $(filter-out $(TSAN),$(TEST_DEPS))
 
 check-emulated:
-	$(Q)BUILD=$(abspath $(BUILD)) CC='$(CC)' scripts/under-qemu tests/run --log $(BUILD)/tests/log --timeout 1800 \
+	$(Q)ARCH=$(ARCH) BUILD=$(abspath $(BUILD)) CC='$(CC)' scripts/under-qemu tests/run --log $(BUILD)/tests/log --timeout 1800 \
 	    --jobs $(TEST_JOBS) --skip tests/aarch64/skipped $(if $(TEST),--only '$(TEST)') $(EMULATED)

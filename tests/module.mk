@@ -108,4 +108,4 @@ check-build: all test-deps
 TEST_JOBS ?= $(shell n=$$(nproc); [ $$n -gt 2 ] && n=2; echo $$n)
 check-run:
 	$(Q)BUILD=$(abspath $(BUILD)) CC='$(CC)' tests/run --log $(BUILD)/tests/log \
-	    --jobs $(TEST_JOBS) $(if $(TEST),--only '$(TEST)') $(CHECK_ALL)
+	    --jobs $(TEST_JOBS) --timeout 600 $(if $(TEST),--only '$(TEST)') $(CHECK_ALL)

@@ -205,8 +205,7 @@ enum nvs_attr {
 	NVS_ATTR_SPOOL = 8, /* path of the spool file */
 	NVS_ATTR_CPU = 9,
 	NVS_ATTR_VERSION = 10, /* version of nvsnoop */
-	NVS_ATTR_UNWINDER = 11, /* "libunwind", "backtrace" (of glibc, for want of it), "libgcc"
-				 * (the same, on aarch64) or "none" */
+	NVS_ATTR_UNWINDER = 11, /* "libunwind", "backtrace", "libgcc" (aarch64) or "none" */
 	NVS_ATTR_LAUNCHER = 12, /* launcher of the job, if there is one: "torchrun", "Slurm" ... */
 	NVS_ATTR_RANK = 13,
 	NVS_ATTR_WORLD_SIZE = 14, /* number of ranks */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/timex.h>
 #include <sys/utsname.h>
-#include "preload/writer/cpu_name.h"
+#include "preload/base/cpu_name.h"
 #include "preload/writer/merge.h"
 #include "preload/writer/session.h"
 

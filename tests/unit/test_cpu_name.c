@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload */
 /* The processor's name, from texts as /proc/cpuinfo has them on x86-64 and on arm64. */
-#include "preload/writer/cpu_name.h"
+#include "preload/base/cpu_name.h"
 #include "tests/unit/expect.h"
 
 static void check(const char *text, const char *want)

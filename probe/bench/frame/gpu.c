@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "preload/base/cpu_name.h"
+#include "preload/base/sys.h"
 #include "probe/bench/frame/internal.h"
 #include "probe/lib/driver.h"
 
@@ -31,18 +33,10 @@ static uint64_t read_attribute(int device, int which)
  * Platinum 8480C, 16 CPUs". */
 static void read_cpu(char *cpu, size_t room)
 {
-	FILE *f = fopen("/proc/cpuinfo", "r");
-	char line[256], model[64] = "";
+	char text[4096], model[64] = "";
 
-	while (f && !*model && fgets(line, sizeof(line), f)) {
-		char *colon = strchr(line, ':');
-
-		/* x86, then Arm. */
-		if (colon && (!strncmp(line, "model name", 10) || !strncmp(line, "CPU part", 8)))
-			sscanf(colon + 1, " %63[^\n]", model);
-	}
-	if (f)
-		fclose(f);
+	if (nvs_sys_read_file("/proc/cpuinfo", text, sizeof(text)))
+		nvs_cpu_name(text, model, sizeof(model));
 	for (char *c = model; *c; c++)
 		if (!isprint((unsigned char)*c) || *c == '|' || *c == '"')
 			*c = ' ';

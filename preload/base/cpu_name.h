@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The processor's name, for the trace's first frame. */
-#ifndef NVSNOOP_PRELOAD_WRITER_CPU_NAME_H
-#define NVSNOOP_PRELOAD_WRITER_CPU_NAME_H
+/* The name of the machine's processor. */
+#ifndef NVSNOOP_PRELOAD_BASE_CPU_NAME_H
+#define NVSNOOP_PRELOAD_BASE_CPU_NAME_H
 
 #include <stddef.h>
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "preload/writer/cpu_name.h"
+#include "preload/base/cpu_name.h"
 
 /* Cores of machines that have NVIDIA GPUs. */
 static const struct arm_core {

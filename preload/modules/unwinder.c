@@ -201,11 +201,27 @@ bool nvs_unwinder_is_caller(const void *caller)
 	return (uintptr_t)caller - code_start < code_end - code_start;
 }
 
+/* glibc's backtrace(), also where the program has libunwind, which has such a function, too. NULL:
+ * there is none. */
+static nvs_backtrace_fn load_glibcs(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+	void *symbol = libc ? dlsym(libc, "backtrace") : NULL;
+	nvs_backtrace_fn fn;
+	void *pcs[2];
+
+	if (!symbol)
+		return NULL;
+	memcpy(&fn, &symbol, sizeof(fn));
+	fn(pcs, 2); /* the first call loads libgcc_s */
+	unwinder = NVS_USES_LIBUNWIND ? "backtrace" : "libgcc";
+	return fn;
+}
+
 void nvs_unwinder_load(void)
 {
 	void *handle = NULL, *symbol = NULL;
 	nvs_backtrace_fn fn;
-	void *pcs[2];
 
 	if (!nvs_options()->values.backtrace)
 		return;
@@ -227,15 +243,7 @@ void nvs_unwinder_load(void)
 			real_functions[i].function = dlsym(RTLD_NEXT, real_functions[i].name);
 		nvs_next()->dl_iterate_phdr(find_code, symbol);
 	} else {
-		/* glibc's, also where the program has libunwind, which has such a function, too.
-		 * Its first call loads libgcc_s. */
-		handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-		symbol = handle ? dlsym(handle, "backtrace") : NULL;
-		if (!symbol)
-			return;
-		memcpy(&fn, &symbol, sizeof(fn));
-		fn(pcs, 2);
-		unwinder = NVS_USES_LIBUNWIND ? "backtrace" : "libgcc";
+		fn = load_glibcs();
 	}
 	/* A failed dlopen leaves a message for the program's next dlerror(): clear it. */
 	dlerror();

@@ -396,13 +396,13 @@ static void clear_marks(struct nvs_counting *c, uint64_t context, uint64_t strea
 	clear_mark(&c->graphs, context, stream, begin);
 }
 
-/* Argument I of keep, by value or from the structure it points to. */
-static uint64_t kept_argument(const struct nvs_api_frame *frame, const struct nvs_api *api, int i)
+static uint64_t kept_argument(const struct nvs_api_frame *frame, const struct nvs_api *api,
+			      int8_t which)
 {
-	const struct nvs_api_keep *k = &api->keep[i];
-	uint64_t value = nvs_api_argument(frame, k->place);
+	uint64_t value;
 
-	return k->how == NVS_KEEP_VALUE ? value : *(uint64_t *)(value + k->offset);
+	nvs_api_kept(frame, api, which, true, &value);
+	return value;
 }
 
 /* Stream handles as the driver numbers them: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. The latter is
@@ -447,7 +447,7 @@ static void after_call(const struct nvs_api_frame *frame, const struct nvs_api *
 	if (!c || result || nvs_calls.quiet || (api->launched < 0 && !graph))
 		return;
 	stream = stream_of(frame, api);
-	if (atomic_load(&nvs_api_captures) > 0 && nvs_api_is_capturing(api, stream)) {
+	if (nvs_api_is_capturing(api, stream)) {
 		if (api->launched >= 0)
 			nvs_counting_in_graph(kept_argument(frame, api, api->launched));
 		return;

@@ -176,9 +176,10 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 	return place < NVS_ARG_REGS ? frame->regs[place] : frame->stack[place - NVS_ARG_REGS];
 }
 
-/* Sets *VALUE to kept argument WHICH of a call, no string. OK: the call succeeded. Returns false if
- * it is unknown, or WHICH negative: none. */
-bool nvs_api_kept(const struct nvs_api_frame *frame, int8_t which, bool ok, uint64_t *value);
+/* Sets *VALUE to kept argument WHICH of a call of API, no string. OK: the call succeeded. Returns
+ * false if it is unknown, or WHICH negative: none. */
+bool nvs_api_kept(const struct nvs_api_frame *frame, const struct nvs_api *api, int8_t which,
+		  bool ok, uint64_t *value);
 
 /* Records the calls of this thread that were left by a longjmp. */
 void nvs_api_abandon_left(void);

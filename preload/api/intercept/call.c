@@ -222,9 +222,10 @@ static inline __attribute__((always_inline)) bool load_pointed(const struct nvs_
 	return (k->how == NVS_KEEP_IN || ok) && load_field(at, k, value);
 }
 
-bool nvs_api_kept(const struct nvs_api_frame *frame, int8_t which, bool ok, uint64_t *value)
+bool nvs_api_kept(const struct nvs_api_frame *frame, const struct nvs_api *api, int8_t which,
+		  bool ok, uint64_t *value)
 {
-	const struct nvs_api_keep *k = nvs_api_slots[frame->index].api->keep + which;
+	const struct nvs_api_keep *k = api->keep + which;
 
 	*value = 0;
 	if (which < 0)

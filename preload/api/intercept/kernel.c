@@ -202,10 +202,13 @@ uint32_t nvs_api_kernel_row(struct nvs_live_page *page, uint64_t function)
 
 bool nvs_api_is_capturing(const struct nvs_api *api, uint64_t stream)
 {
-	int (*ask)(uint64_t, int *) = nvs_api_driver_function(
-		api->per_thread ? "cuStreamIsCapturing_ptsz" : "cuStreamIsCapturing");
+	int (*ask)(uint64_t, int *);
 	int status = 0;
 
+	if (atomic_load(&nvs_api_captures) <= 0)
+		return false;
+	ask = nvs_api_driver_function(api->per_thread ? "cuStreamIsCapturing_ptsz"
+						      : "cuStreamIsCapturing");
 	/* The legacy stream cannot be captured, and querying it disturbs captures of others. */
 	if (!ask || stream == 1 || (!api->per_thread && !stream))
 		return false;

@@ -97,7 +97,7 @@ static bool is_captured(const struct nvs_api_frame *f, const struct nvs_api *api
 {
 	uint64_t stream;
 
-	return atomic_load(&nvs_api_captures) > 0 && nvs_api_kept(f, api->stream, true, &stream) &&
+	return nvs_api_kept(f, api, api->stream, true, &stream) &&
 	       nvs_api_is_capturing(api, stream);
 }
 
@@ -109,11 +109,11 @@ void nvs_snapshot_follow(struct nvs_api_frame *f, uint32_t result)
 	struct reachable *all;
 	NVS_KEEP_ERRNO();
 
-	if (result || nvs_calls.quiet || !nvs_api_kept(f, e->address, true, &address) || !address ||
-	    is_captured(f, api))
+	if (result || nvs_calls.quiet || !nvs_api_kept(f, api, e->address, true, &address) ||
+	    !address || is_captured(f, api))
 		return;
-	nvs_api_kept(f, e->bytes, true, &bytes);
-	if (nvs_api_kept(f, e->height, true, &height) && height)
+	nvs_api_kept(f, api, e->bytes, true, &bytes);
+	if (nvs_api_kept(f, api, e->height, true, &height) && height)
 		bytes *= height;
 	NVS_LOCK_SCOPE();
 	all = get_reachable();

@@ -193,7 +193,7 @@ static void find_arguments(const struct nvs_api_frame *f, struct snapshot_launch
 	bool ex = !strncmp(l->api->name, "cuLaunchKernelEx", 16);
 	bool cooperative = !strncmp(l->api->name, "cuLaunchCooperative", 19);
 
-	nvs_api_kept(f, l->api->stream, false, &l->stream);
+	nvs_api_kept(f, l->api, l->api->stream, false, &l->stream);
 	l->params = nvs_api_argument(f, ex ? 2 : 9);
 	l->extra = cooperative ? 0 : nvs_api_argument(f, ex ? 3 : 10);
 }
@@ -387,7 +387,7 @@ static bool is_wanted(const struct nvs_api *api, const struct nvs_api_frame *f,
 		return false;
 	l->api = api;
 	find_arguments(f, l);
-	if (atomic_load(&nvs_api_captures) > 0 && nvs_api_is_capturing(api, l->stream))
+	if (nvs_api_is_capturing(api, l->stream))
 		return false; /* it is not a launch */
 	*nth = atomic_fetch_add(&l->kernel.count->launches, 1) + 1;
 	return *nth >= nvs_options()->values.snapshot_nth &&

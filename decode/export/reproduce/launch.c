@@ -261,16 +261,12 @@ static int keep_snapshot(struct nvs_launch_facts *f, const struct nvs_rec_snapsh
 
 static int note_taken(struct nvs_launch_facts *f, const struct nvs_rec_snapshot *rec)
 {
-	struct nvs_launch_taken *t = f->ntaken ? f->taken + f->ntaken - 1 : NULL;
+	const struct nvs_launch_key key = {rec->call, rec->thread};
 
 	if (rec->reason || !rec->bytes || !(rec->rec.flags & NVS_SNAPSHOT_AFTER) ||
-	    rec->rec.flags & (NVS_SNAPSHOT_OTHER | NVS_SNAPSHOT_NAME) ||
-	    (t && t->thread == rec->thread && t->call == rec->call))
+	    rec->rec.flags & (NVS_SNAPSHOT_OTHER | NVS_SNAPSHOT_NAME) || f->taken.n == MAX_TAKEN)
 		return 0;
-	t = NVS_APPEND(f->taken, f->ntaken, f->taken_room, 16, MAX_TAKEN);
-	if (t)
-		*t = (struct nvs_launch_taken){rec->thread, rec->call, UINT64_MAX, false};
-	return t || f->ntaken == MAX_TAKEN ? 0 : -ENOMEM;
+	return nvs_rows_at(&f->taken, &key) ? 0 : -ENOMEM;
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
@@ -318,6 +314,7 @@ int nvs_launch_facts_read(struct nvs_launch_facts *f, struct nvs_source *s, uint
 	f->submission = submission;
 	f->source = s;
 	f->modules = NVS_ROWS(struct function_module, function);
+	f->taken = NVS_ROWS(struct nvs_launch_taken, key);
 	f->arguments = nvs_arguments_new(s);
 	r = f->arguments ? nvs_source_read(s, &reader) : -ENOMEM;
 	nvs_source_read_end(s);
@@ -335,10 +332,9 @@ int nvs_launch_facts_read(struct nvs_launch_facts *f, struct nvs_source *s, uint
 static struct nvs_launch_taken *find_taken(const struct nvs_launch_facts *f, uint32_t thread,
 					   uint64_t call)
 {
-	for (uint32_t i = 0; i < f->ntaken; i++)
-		if (f->taken[i].thread == thread && f->taken[i].call == call)
-			return f->taken + i;
-	return NULL;
+	const struct nvs_launch_key key = {call, thread};
+
+	return nvs_rows_find(&f->taken, &key);
 }
 
 static int enter_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
@@ -353,8 +349,10 @@ static int place_taken(void *arg, const struct nvs_submission *s, const struct n
 {
 	struct nvs_launch_facts *f = arg;
 
-	if (f->current && op->kind == NVS_OP_LAUNCH)
-		f->current->submission = s->number;
+	if (!f->current || op->kind != NVS_OP_LAUNCH)
+		return 0;
+	f->current->submission = s->number;
+	f->current->submitted = true;
 	return 0;
 }
 
@@ -385,20 +383,23 @@ int nvs_launch_facts_find_taken(struct nvs_launch_facts *f, uint64_t *submission
 	int r;
 
 	*submission = UINT64_MAX;
-	if (!f->ntaken)
+	if (!f->taken.n)
 		return 0;
 	r = nvs_source_read(f->source, &reader);
 	nvs_source_read_end(f->source);
 	f->handles = NULL;
-	for (uint32_t i = f->ntaken; i--;)
-		if (f->taken[i].same && f->taken[i].submission != UINT64_MAX)
-			*submission = f->taken[i].submission;
+	for (size_t i = f->taken.n; i--;) {
+		const struct nvs_launch_taken *t = f->taken.row[i];
+
+		if (t->same && t->submitted)
+			*submission = t->submission;
+	}
 	return r;
 }
 
 void nvs_launch_facts_free(struct nvs_launch_facts *f)
 {
-	free(f->taken);
+	nvs_rows_free(&f->taken, NULL);
 	for (uint32_t i = 0; i < f->nmemory; i++) {
 		free(f->memory[i].name);
 		free(f->memory[i].bytes[0]);

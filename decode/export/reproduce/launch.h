@@ -20,9 +20,12 @@ struct nvs_launch_memory {
 
 /* A launch that has a snapshot. */
 struct nvs_launch_taken {
-	uint32_t thread;
-	uint64_t call;
-	uint64_t submission; /* UINT64_MAX: not found */
+	struct nvs_launch_key {
+		uint64_t call;
+		uint64_t thread;
+	} key;
+	uint64_t submission;
+	bool submitted; /* SUBMISSION is known */
 	bool same; /* it is of the kernel in question */
 };
 
@@ -50,8 +53,7 @@ struct nvs_launch_facts {
 	struct nvs_launch_memory *memory;
 	uint32_t nmemory, room;
 	uint32_t reason; /* why there is no snapshot: enum nvs_snapshot_reason */
-	struct nvs_launch_taken *taken; /* all in the trace */
-	uint32_t ntaken, taken_room;
+	struct nvs_rows taken; /* struct nvs_launch_taken, all in the trace */
 	struct nvs_launch_taken *current; /* the one of the current submission, or NULL */
 	/* Of the first call that failed by a fault after the launch; 0 if another launch may have
 	 * caused it. */

@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <string.h>
 #include "preload/base/sys.h"
+#include "preload/live/gpu_times.h"
 #include "preload/live/live.h"
 #include "preload/rm/abi.h"
 #include "preload/rm/rm.h"
-#include "preload/live/gpu_times.h"
 #include "preload/session/poll_thread.h"
 #include "trap/copy/gpfifo_timing.h"
 #include "trap/copy/shadow.h"

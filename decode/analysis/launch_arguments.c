@@ -220,11 +220,6 @@ bool nvs_arguments_of_call(const struct nvs_arguments *a, const struct nvs_call 
 	return true;
 }
 
-bool nvs_looks_like_address(uint64_t value)
-{
-	return value >> 40 == 0x7f && !(value & 3);
-}
-
 /* Reads the word at AT, of 8 bytes if it is an address, else of up to MAX bytes. */
 static void read_word(const struct nvs_launch_arguments *of, uint32_t end, uint32_t max,
 		      struct nvs_launch_argument *one)

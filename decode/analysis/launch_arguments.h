@@ -65,8 +65,12 @@ bool nvs_arguments_of_op(struct nvs_arguments *a, const struct nvs_op *op,
 /* The same for a call that launched KERNEL (mangled; NULL or "": unknown). */
 bool nvs_arguments_of_call(const struct nvs_arguments *a, const struct nvs_call *call,
 			   const char *kernel, struct nvs_launch_arguments *of);
-/* Returns true for an address in the part of user space where CUDA places nearly all memory. */
-bool nvs_looks_like_address(uint64_t value);
+/* Returns true for an address in the part of user space where CUDA places nearly all memory. Linux
+ * on x86-64 places mappings downwards from an address up to 1 TiB below the stack, so at 0x7e too. */
+static inline bool nvs_looks_like_address(uint64_t value)
+{
+	return value >> 41 == 0x3f && !(value & 3);
+}
 /* Iterates over the parameters. Returns false at the end. */
 bool nvs_arguments_next(struct nvs_launch_arguments *of, struct nvs_launch_argument *one);
 /* "0x7f1200000010 (4,096 bytes +0x10), 7, {0x3e8, 0x0}"; "-" if OF is NULL. What does not fit is

@@ -6,6 +6,7 @@
 /* LINK: decode/analysis/allocation_series.o */
 /* LINK: decode/analysis/graph_allocations.o decode/analysis/current_context.o */
 #include "decode/analysis/allocations.h"
+#include "decode/analysis/launch_arguments.h"
 #include "decode/analysis/parameter_words.h"
 #include "decode/query/selection.h"
 #include "tests/unit/expect.h"
@@ -316,6 +317,9 @@ int main(void)
 	EXPECT_EQ(nvs_parameters_base(0xcbc0), 0x210);
 	EXPECT_EQ(nvs_parameters_base(0x1234), 0);
 	test_boundaries();
+	EXPECT(nvs_looks_like_address(0x7e0000000000) && nvs_looks_like_address(0x7ffffffffffc));
+	EXPECT(!nvs_looks_like_address(0x7dfffffffffc) && !nvs_looks_like_address(0x800000000000));
+	EXPECT(!nvs_looks_like_address(0x7f0000000002));
 	unlink(path);
 	return expect_done();
 }

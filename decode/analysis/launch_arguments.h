@@ -66,7 +66,8 @@ bool nvs_arguments_of_op(struct nvs_arguments *a, const struct nvs_op *op,
 bool nvs_arguments_of_call(const struct nvs_arguments *a, const struct nvs_call *call,
 			   const char *kernel, struct nvs_launch_arguments *of);
 /* Returns true for an address in the part of user space where CUDA places nearly all memory. Linux
- * on x86-64 places mappings downwards from an address up to 1 TiB below the stack, so at 0x7e too. */
+ * on x86-64 places mappings downwards from an address up to 1 TiB below the stack, so at 0x7e too.
+ */
 static inline bool nvs_looks_like_address(uint64_t value)
 {
 	return value >> 41 == 0x3f && !(value & 3);

@@ -42,5 +42,7 @@ $(BUILD)/bench/inside: tests/bench/inside.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl
 
+# Built by make check too, so that it stays buildable; its switch is x86-64 code.
+TEST_DEPS += $(if $(filter x86_64,$(ARCH)),$(BUILD)/bench/libnvsnoop.so)
 .PHONY: bench-library
 bench-library: $(BUILD)/bench/libnvsnoop.so $(BUILD)/bench/inside

@@ -52,9 +52,9 @@ asm(".text\n"
     ".hidden nvs_bench_straight\n"
     "nvs_bench_straight:\n"
     "	leaq nvs_api_slots(%rip), %r10\n"
-    "	shlq $4, %r11\n"
+    "	shlq $5, %r11\n"
     "	jmp *(%r10,%r11)\n");
-_Static_assert(sizeof(struct nvs_api_slot) == 16, "the shift above");
+_Static_assert(sizeof(struct nvs_api_slot) == 32, "the shift above");
 
 static int write_code(uintptr_t to, const uint8_t *bytes, size_t n)
 {

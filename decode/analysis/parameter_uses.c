@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the cubins of a trace and examines kernels in them. See parameter_uses.h. */
+/* See parameter_uses.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,18 +9,10 @@
 #include "decode/calls/images.h"
 #include "sass/sass.h"
 
-struct used_cubin {
-	struct used_cubin *next;
-	struct nvs_cubin cubin;
-	uint8_t *bytes;
-};
-
 struct used_kernel {
 	uint64_t hash; /* its key */
-	const struct used_cubin *of;
-	struct nvs_cubin_function function;
-	bool examined, known;
-	bool several; /* another kernel has this name, which may differ */
+	uint64_t code; /* hash of its instructions */
+	bool known;
 	struct nvs_sass_parameter_use use;
 };
 
@@ -42,50 +34,45 @@ static uint32_t find_arch(const struct nvs_trace *trace)
 	return UINT32_MAX;
 }
 
-static bool is_same_code(const struct nvs_cubin_function *a, const struct nvs_cubin_function *b)
-{
-	return a->size == b->size && a->code && b->code && !memcmp(a->code, b->code, a->size);
-}
+struct cubin {
+	struct nvs_parameter_uses *uses;
+	struct nvs_cubin cubin;
+};
 
-static int add_kernel(struct nvs_parameter_uses *u, const struct used_cubin *c,
-		      const struct nvs_cubin_function *f)
+/* Of two kernels with one name and different code, nothing is known. */
+static int add_kernel(const struct cubin *c, const struct nvs_cubin_function *f)
 {
 	uint64_t hash = nvs_hash64(f->name, strlen(f->name));
+	uint64_t code = f->code ? nvs_hash64(f->code, f->size) : 0;
 	struct used_kernel *k;
 
-	if (!u->kernels.size)
-		u->kernels = NVS_ROWS(struct used_kernel, hash);
-	k = nvs_rows_at(&u->kernels, &hash);
+	if (!c->uses->kernels.size)
+		c->uses->kernels = NVS_ROWS(struct used_kernel, hash);
+	k = nvs_rows_find(&c->uses->kernels, &hash);
+	if (k) {
+		k->known &= k->code == code;
+		return 0;
+	}
+	k = nvs_rows_at(&c->uses->kernels, &hash);
 	if (!k)
 		return -ENOMEM;
-	k->several |= k->of && !is_same_code(&k->function, f);
-	k->of = k->of ? k->of : c;
-	if (k->of == c)
-		k->function = *f;
+	k->code = code;
+	k->known = code && !nvs_sass_parameter_use(&c->cubin, f, &nvs_sass_heap, &k->use);
 	return 0;
 }
 
 static int add_cubin(void *arg, const void *data, size_t size)
 {
-	struct nvs_parameter_uses *u = arg;
-	uint8_t *bytes = nvs_budget_allows(size) ? malloc(size) : NULL;
-	struct used_cubin *c = bytes ? calloc(1, sizeof(*c)) : NULL;
+	struct cubin c = {.uses = arg};
 	struct nvs_cubin_functions all = {NULL};
 	int r = 0;
 
-	if (!c || nvs_cubin_open(&c->cubin, memcpy(bytes, data, size), size) ||
-	    nvs_cubin_functions(&c->cubin, &nvs_sass_heap, &all)) {
-		free(bytes);
-		free(c);
-		u->dropped++;
+	if (nvs_cubin_open(&c.cubin, data, size) ||
+	    nvs_cubin_functions(&c.cubin, &nvs_sass_heap, &all))
 		return 0;
-	}
-	c->bytes = bytes;
-	c->next = u->cubins;
-	u->cubins = c;
 	for (uint32_t i = 0; i < all.n && !r; i++)
 		if (all.function[i].kernel)
-			r = add_kernel(u, c, all.function + i);
+			r = add_kernel(&c, all.function + i);
 	nvs_cubin_functions_free(&all, &nvs_sass_heap);
 	return r;
 }
@@ -111,13 +98,7 @@ static const struct used_kernel *find_kernel(struct nvs_parameter_uses *u, const
 	uint64_t hash = nvs_hash64(name, strlen(name));
 	struct used_kernel *k = u->kernels.size ? nvs_rows_find(&u->kernels, &hash) : NULL;
 
-	if (!k)
-		return NULL;
-	if (!k->examined)
-		k->known = !k->several && !nvs_sass_parameter_use(&k->of->cubin, &k->function,
-								  &nvs_sass_heap, &k->use);
-	k->examined = true;
-	return k->known ? k : NULL;
+	return k && k->known ? k : NULL;
 }
 
 static enum nvs_access_kind kind_of(const struct nvs_sass_parameter_use *use, uint32_t at)
@@ -153,13 +134,6 @@ bool nvs_kernel_waits(struct nvs_parameter_uses *u, const char *name, bool *know
 
 void nvs_parameter_uses_free(struct nvs_parameter_uses *u)
 {
-	struct used_cubin *next;
-
-	for (struct used_cubin *c = u->cubins; c; c = next) {
-		next = c->next;
-		free(c->bytes);
-		free(c);
-	}
 	nvs_rows_free(&u->kernels, NULL);
 	nvs_images_free(u->images);
 }

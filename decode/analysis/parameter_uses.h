@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What kernels do with the memory that their parameters point to, by their code: of traces recorded
- * with code=on. A kernel's code is examined when it is first asked for. */
+ * with code=on. Code is examined as it is read and not kept: one cubin can have 100 MB. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_PARAMETER_USES_H
 #define NVSNOOP_DECODE_ANALYSIS_PARAMETER_USES_H
 
@@ -12,8 +12,6 @@ struct nvs_parameter_uses {
 	const struct nvs_trace *trace;
 	struct nvs_rows kernels; /* by hash of their mangled name */
 	struct nvs_images *images;
-	struct used_cubin *cubins;
-	uint64_t dropped; /* cubins that were not kept for lack of memory */
 	uint64_t pointers, decided; /* of launches, by calls of nvs_parameter_use() */
 };
 

@@ -309,7 +309,7 @@ static int add_allocation(struct nvs_races *r, const struct nvs_call *call, uint
 static void resolve_pointers(struct nvs_races *r, const struct nvs_call *call,
 			     struct race_thread *t, const struct nvs_kernel *kernel)
 {
-	if (!r->uses.cubins)
+	if (!r->uses.kernels.size)
 		return;
 	if (call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH)
 		nvs_race_resolve_graph(r, call, t);

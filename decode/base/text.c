@@ -59,22 +59,31 @@ bool nvs_printable(uint32_t c)
 	       !(c >= 0x2028 && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069);
 }
 
-/* Copies eight bytes at a time as long as all are plain ASCII and there is room for one more.
- * Returns the number of bytes. */
-static size_t copy_plain(char *dst, size_t room, const char *src, size_t length)
+/* Copies eight bytes if all are plain ASCII. The upper bit of a byte is set by a value of 0x80 or
+ * above, by 0x7f + 1, and by a value below 0x20 less 0x20. */
+static bool copy_plain_word(char *dst, const char *src)
 {
 	const uint64_t ones = 0x0101010101010101;
-	size_t n = 0;
 	uint64_t w;
 
-	for (; length - n >= sizeof(w) && room - n > sizeof(w); n += sizeof(w)) {
-		memcpy(&w, src + n, sizeof(w));
-		/* The upper bit of a byte is set by a value of 0x80 or above, by 0x7f + 1, and by a
-		 * value below 0x20 less 0x20. */
-		if ((w | (w + ones) | (w - 0x20 * ones)) & 0x80 * ones)
-			break;
-		memcpy(dst + n, &w, sizeof(w));
-	}
+	memcpy(&w, src, sizeof(w));
+	if ((w | (w + ones) | (w - 0x20 * ones)) & 0x80 * ones)
+		return false;
+	memcpy(dst, &w, sizeof(w));
+	return true;
+}
+
+/* Copies eight bytes at a time as long as all are plain ASCII and there is room for one more; the
+ * last eight may overlap those before. Returns the number of bytes. */
+static size_t copy_plain(char *dst, size_t room, const char *src, size_t length)
+{
+	size_t n = 0;
+
+	for (; length - n >= 8 && room - n > 8; n += 8)
+		if (!copy_plain_word(dst + n, src + n))
+			return n;
+	if (length > 8 && length < room && copy_plain_word(dst + length - 8, src + length - 8))
+		return length;
 	return n;
 }
 

@@ -38,13 +38,15 @@ char *nvs_json_escape(char *to, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length;) {
 		unsigned char c = (unsigned char)text[i];
+		/* Fewer than eight at the end: the last eight, some of them once more. */
+		size_t n = length - i < 8 ? length - i : 8, again = 8 - n;
 		uint64_t eight;
 
-		if (length - i >= sizeof(eight)) {
-			memcpy(&eight, text + i, sizeof(eight));
+		if (length >= 8) {
+			memcpy(&eight, text + i - again, 8);
 			if (!may_be_special(eight)) {
-				to = nvs_put_text(to, (const char *)&eight, sizeof(eight));
-				i += sizeof(eight);
+				to = nvs_put_text(to - again, (const char *)&eight, 8);
+				i += n;
 				continue;
 			}
 		}

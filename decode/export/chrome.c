@@ -79,6 +79,20 @@ static void put_text(const struct nvs_event_stream *w, const char *s)
 	end_text(w, to);
 }
 
+/* The same for a name of our own: nothing in it is escaped. */
+static void put_own(const struct nvs_event_stream *w, const char *s)
+{
+	size_t n = strlen(s);
+	char *to = reserve_text(w, n + 2);
+
+	if (!to)
+		return;
+	*to++ = '"';
+	to = nvs_put_text(to, s, n);
+	*to++ = '"';
+	end_text(w, to);
+}
+
 /* In us with three decimals. */
 static void put_us(const struct nvs_event_stream *w, int64_t ns)
 {
@@ -86,11 +100,14 @@ static void put_us(const struct nvs_event_stream *w, int64_t ns)
 	unsigned rest = (unsigned)(size % 1000);
 	const char decimals[] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
 				 (char)('0' + rest % 10)};
+	char *to = reserve_text(w, 1 + NVS_DIGITS + sizeof(decimals));
 
+	if (!to)
+		return;
 	if (ns < 0)
-		PUT(w, "-");
-	put_number(w, size / 1000);
-	put_part(w, decimals, sizeof(decimals));
+		*to++ = '-';
+	to = nvs_put_dec(to, size / 1000);
+	end_text(w, nvs_put_text(to, decimals, sizeof(decimals)));
 }
 
 /* Begins an object and its comma. */
@@ -102,7 +119,7 @@ static void begin_object(const struct nvs_event_stream *w, const char *phase, ui
 		PUT(w, ",\n");
 	st->event = true;
 	PUT(w, "{\"ph\":");
-	put_text(w, phase);
+	put_own(w, phase);
 	PUT(w, ",\"pid\":");
 	put_number(w, w->pid);
 	PUT(w, ",\"tid\":");
@@ -117,7 +134,7 @@ static void begin_event(const struct nvs_event_stream *w, const char *phase, con
 	begin_object(w, phase, tid);
 	put_text(w, name);
 	PUT(w, ",\"cat\":");
-	put_text(w, category);
+	put_own(w, category);
 	PUT(w, ",\"ts\":");
 	put_us(w, at);
 }
@@ -181,7 +198,11 @@ static void put_args(const struct nvs_event_stream *w, const struct nvs_slice_fi
 	for (const struct nvs_slice_field *f = fields; f < fields + n; f++) {
 		if (f > fields)
 			PUT(w, ",");
-		put_text(w, f->name);
+		/* A call's argument may have its name from the trace. */
+		if (f->call)
+			put_text(w, f->name);
+		else
+			put_own(w, f->name);
 		PUT(w, ":");
 		if (f->text)
 			put_text(w, f->text);

@@ -33,27 +33,31 @@ static void add_arguments(struct nvs_slice *s, const struct nvs_call *call)
 			add_number(s, call->api->arg[i], i)->call = call;
 }
 
-static struct nvs_slice make_slice(enum nvs_track_kind track, uint32_t number, const char *category,
-				   const char *name, int64_t begin, int64_t end, uint64_t flow)
+/* Sets all but the fields, of which there is room for many more than most slices have. */
+static void start_slice(struct nvs_slice *s, enum nvs_track_kind track, uint32_t number,
+			const char *category, const char *name, int64_t begin, int64_t end,
+			uint64_t flow)
 {
-	return (struct nvs_slice){.track = track,
-				  .number = number,
-				  .category = category,
-				  .name = name,
-				  .begin = begin,
-				  .end = end,
-				  .ended = true,
-				  .flow = flow};
+	s->track = track;
+	s->number = number;
+	s->category = category;
+	s->name = name;
+	s->begin = begin;
+	s->end = end;
+	s->ended = true;
+	s->flow = flow;
+	s->counted = false;
+	s->nfields = 0;
 }
 
 int nvs_slice_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
 	const struct nvs_call *call = c->call;
-	struct nvs_slice s = make_slice(NVS_TRACK_THREAD, call->thread,
-					nvs_call_group_name(nvs_call_group(call)), c->name,
-					c->begin, c->end, call->submissions ? c->flow : 0);
+	struct nvs_slice s;
 	char room[32];
 
+	start_slice(&s, NVS_TRACK_THREAD, call->thread, nvs_call_group_name(nvs_call_group(call)),
+		    c->name, c->begin, c->end, call->submissions ? c->flow : 0);
 	s.ended = c->ended;
 	add_text(&s, "kernel", c->kernel);
 	add_arguments(&s, call);
@@ -71,10 +75,11 @@ int nvs_slice_submission(struct nvs_event_stream *w, const struct nvs_event_subm
 {
 	const struct nvs_submission *sub = one->s;
 	uint32_t channel = sub->channel->channel;
-	struct nvs_slice s = make_slice(NVS_TRACK_CHANNEL, channel, "submission", one->api, one->at,
-					one->at, one->flow);
+	struct nvs_slice s;
 	char work[256];
 
+	start_slice(&s, NVS_TRACK_CHANNEL, channel, "submission", one->api, one->at, one->at,
+		    one->flow);
 	s.counted = one->counted;
 	s.pending = one->pending;
 	nvs_tally_text(work, sizeof(work), one->tally);
@@ -90,9 +95,10 @@ int nvs_slice_submission(struct nvs_event_stream *w, const struct nvs_event_subm
 
 int nvs_slice_release(struct nvs_event_stream *w, const struct nvs_event_release *r)
 {
-	struct nvs_slice s = make_slice(NVS_TRACK_CHANNEL, r->channel->channel, "release",
-					"seen done", r->at, r->at, r->flow);
+	struct nvs_slice s;
 
+	start_slice(&s, NVS_TRACK_CHANNEL, r->channel->channel, "release", "seen done", r->at,
+		    r->at, r->flow);
 	add_number(&s, "submission", r->submission);
 	add_number(&s, "payload", r->payload);
 	if (r->gpu)
@@ -102,9 +108,10 @@ int nvs_slice_release(struct nvs_event_stream *w, const struct nvs_event_release
 
 int nvs_slice_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g)
 {
-	struct nvs_slice s = make_slice(NVS_TRACK_WORK, g->work->channel, "gpu",
-					*g->name ? g->name : "-", g->begin, g->end, g->flow);
+	struct nvs_slice s;
 
+	start_slice(&s, NVS_TRACK_WORK, g->work->channel, "gpu", *g->name ? g->name : "-", g->begin,
+		    g->end, g->flow);
 	add_number(&s, "submission", g->work->number);
 	if (g->work->flags & NVS_WORK_SINGLE_COPY)
 		add_number(&s, "bytes", g->work->bytes);

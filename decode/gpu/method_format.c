@@ -119,7 +119,8 @@ void nvs_line_put(struct nvs_line_buffer *l, const char *format, ...)
 void nvs_line_start(struct nvs_line_buffer *l)
 {
 	l->length = 0;
-	nvs_line_put(l, "%s", "");
+	if (nvs_line_reserve(l, 1))
+		*l->text = '\0';
 }
 
 void nvs_line_free(struct nvs_line_buffer *l)

@@ -262,10 +262,13 @@ static void make_callsite(struct nvs_trace *t, const struct nvs_trace_stack *sta
 	free(w.module);
 }
 
-/* The call site of a stack, and the pass in which it was computed: names may be read later. */
+/* The call site of a stack, and the pass in which it was computed: names may be read later. Its
+ * line is looked up when it is asked for, once for each number of names. */
 struct said {
 	struct nvs_callsite site; /* first */
 	uint32_t pass, names;
+	const char *line; /* NULL: not looked up yet */
+	uint32_t line_names;
 };
 
 const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *t, uint32_t number)
@@ -284,6 +287,7 @@ const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *t, uint32_t numb
 		return &unknown;
 	said->pass = t->passes;
 	said->names = names;
+	said->line = NULL;
 	make_callsite(t, stack, &said->site);
 	return &said->site;
 }
@@ -298,18 +302,31 @@ uint64_t nvs_callsite_caller(struct nvs_trace *t, uint32_t number)
 	return i ? nvs_hash64(s->pc + i, (s->nframes - i) * sizeof(*s->pc)) : 0;
 }
 
-const char *nvs_trace_callsite_line(struct nvs_trace *t, uint32_t stack)
+static const char *find_line(struct nvs_trace *t, const struct nvs_trace_stack *s, uint32_t frame)
 {
-	const struct nvs_trace_stack *s = nvs_trace_stack_at(t, stack);
-	uint32_t frame = nvs_trace_callsite(t, stack)->site_frame;
 	const struct nvs_trace_module *m;
 	uint64_t pc;
 
-	if (!s || frame >= s->nframes)
+	if (frame >= s->nframes)
 		return "";
 	pc = s->pc[frame] - (frame ? 1 : 0);
 	m = nvs_symbols_module(t, pc, s->time);
 	return m ? nvs_source_line(t, m, pc) : "";
+}
+
+const char *nvs_trace_callsite_line(struct nvs_trace *t, uint32_t number)
+{
+	uint32_t frame = nvs_trace_callsite(t, number)->site_frame, names = (uint32_t)t->named.n;
+	struct said *said = nvs_number_get(&t->callsites, number);
+	const struct nvs_trace_stack *s = nvs_trace_stack_at(t, number);
+
+	if (!s || !said)
+		return "";
+	if (!said->line || said->line_names != names) {
+		said->line = find_line(t, s, frame);
+		said->line_names = names;
+	}
+	return said->line;
 }
 
 void nvs_callsites_free(struct nvs_trace *t)

@@ -49,18 +49,19 @@ static void add_remark(struct nvs_trace *t, const struct nvs_inflight *f)
 
 static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec)
 {
-	struct nvs_thread_state *thr = rec->thread == NVS_NONE ? NULL
-							       : nvs_model_thread(t, rec->thread);
-	const char *name = nvs_number_get(&t->api_names, rec->api);
 	struct nvs_inflight_list *list = &t->inflight;
+	struct nvs_thread_state *thr;
+	const char *name;
 	/* It may have begun after the process was last heard from. */
 	uint64_t end = rec->rec.time > rec->begin ? rec->rec.time : rec->begin;
 	uint32_t stack = rec->rec.flags & NVS_BEGIN_SITED ? nvs_begin_site(&rec->rec)->stack
 							  : NVS_NONE;
 	void *more;
 
-	if (!(rec->rec.flags & NVS_BEGIN_IN_FLIGHT) || !thr || !rec->depth ||
-	    rec->depth > NVS_SPOOL_CALLS)
+	if (!(rec->rec.flags & NVS_BEGIN_IN_FLIGHT) || !rec->depth || rec->depth > NVS_SPOOL_CALLS)
+		return;
+	thr = rec->thread == NVS_NONE ? NULL : nvs_model_thread(t, rec->thread);
+	if (!thr)
 		return;
 	/* Its return was recorded before it was removed from the buffer's header. */
 	if (thr->returned[rec->depth] > rec->number || list->count >= MAX_INFLIGHT)
@@ -73,6 +74,7 @@ static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec
 			return;
 		list->items = more;
 	}
+	name = nvs_number_get(&t->api_names, rec->api);
 	list->items[list->count++] = (struct nvs_inflight){
 		rec->thread, rec->depth, name ? name : "", rec->begin, end, rec->number, stack};
 	add_remark(t, &list->items[list->count - 1]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/cli/json.h"
+#include "decode/export/export_text.h"
 #include "tests/unit/expect.h"
 
 static char *text;
@@ -82,10 +83,57 @@ static void strings(void)
 	EXPECT_STR(end(&j), "\"a\\u0000b\"");
 }
 
+/* Text is looked at eight characters at a time. Each length up to some words, with a special
+ * character at each place: the same as one character at a time. */
+static void escapes_at(const char *raw, size_t n, bool plain)
+{
+	char whole[256], one[256] = "", json[256], each[256], *to = each;
+
+	for (size_t i = 0; i < n; i++) {
+		char piece[8];
+
+		strcat(one, nvs_escape(piece, sizeof(piece), raw + i, 1));
+		to = nvs_json_escape(to, raw + i, 1);
+	}
+	*to = '\0';
+	*nvs_json_escape(json, raw, n) = '\0';
+	EXPECT_STR(nvs_escape(whole, sizeof(whole), raw, n), one);
+	EXPECT_STR(json, each);
+	EXPECT_EQ(nvs_is_plain(raw, n), plain);
+	/* As much as fits, and nothing of a character that does not. */
+	for (size_t room = 1; plain && room <= n; room++) {
+		nvs_escape(whole, room, raw, n);
+		EXPECT_EQ(strlen(whole), room - 1);
+		EXPECT_EQ(memcmp(whole, raw, room - 1), 0);
+	}
+}
+
+static void escapes(void)
+{
+	static const char special[] = {'\n', '\x1f', '\x7f', '\x80', '\xff', '\0'};
+	char raw[40];
+
+	for (size_t n = 0; n < sizeof(raw); n++) {
+		for (size_t i = 0; i < n; i++)
+			raw[i] = (char)(' ' + (7 * i + n) % 95);
+		escapes_at(raw, n, true);
+		for (size_t at = 0; at < n; at++) {
+			char kept = raw[at];
+
+			for (size_t i = 0; i < sizeof(special); i++) {
+				raw[at] = special[i];
+				escapes_at(raw, n, false);
+			}
+			raw[at] = kept;
+		}
+	}
+}
+
 int main(void)
 {
 	members();
 	strings();
+	escapes();
 	free(text);
 	return expect_done();
 }

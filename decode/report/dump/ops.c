@@ -13,10 +13,12 @@
 #include "decode/analysis/address_kind.h"
 #include "decode/analysis/launch_arguments.h"
 
+#define MAX_TEXT 65536 /* bytes of one submission that are kept */
+
 struct ops {
 	struct nvs_out *out;
 	struct nvs_source *source;
-	struct nvs_line_buffer line;
+	struct nvs_line_buffer text; /* of the submission, not written yet */
 	struct nvs_address_space place;
 	struct nvs_tally tally;
 	struct nvs_arguments *arguments;
@@ -204,30 +206,36 @@ static void print_op_json(const struct ops *o, const struct nvs_submission *s,
 
 /* ---- text ---- */
 
-static void print_parameters_text(const struct ops *o, const struct nvs_op *op)
+static void write_text(struct ops *o)
+{
+	if (o->text.length)
+		fwrite(o->text.text, 1, o->text.length, o->out->file);
+	o->text.length = 0;
+}
+
+static void put_parameters(struct ops *o, const struct nvs_op *op)
 {
 	char text[NVS_ARGUMENTS_TEXT];
 	struct nvs_launch_arguments of;
 	bool known = nvs_arguments_of_op(o->arguments, op, &of);
 
 	nvs_arguments_text(known ? &of : NULL, text, sizeof(text));
-	if (known && of.of.size)
-		fprintf(o->out->file, "    parameters: %s\n", text);
-	else
-		fprintf(o->out->file, "    parameters: %s\n", known ? "none" : "-");
+	nvs_line_text(&o->text, "    parameters: ");
+	nvs_line_text(&o->text, known && of.of.size ? text : known ? "none" : "-");
+	nvs_line_text(&o->text, "\n");
 }
 
-static void print_op_text(struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
+static void put_op(struct ops *o, const struct nvs_op *op)
 {
 	struct nvs_address_formatter where = {nvs_address_kind_append, &o->place};
 
-	nvs_line_start(&o->line);
-	nvs_format_op(&o->line, op, nvs_pass_qmd(o->source->separate, op), &where);
-	fputs("  ", o->out->file);
-	fwrite(o->line.text, 1, o->line.length, o->out->file);
-	fputc('\n', o->out->file);
+	nvs_line_text(&o->text, "  ");
+	nvs_format_op(&o->text, op, nvs_pass_qmd(o->source->separate, op), &where);
+	nvs_line_text(&o->text, "\n");
 	if (op->kind == NVS_OP_LAUNCH)
-		print_parameters_text(o, op);
+		put_parameters(o, op);
+	if (o->text.length > MAX_TEXT)
+		write_text(o);
 }
 
 /* ---- counts ---- */
@@ -281,7 +289,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	if (o->json)
 		print_op_json(o, s, op);
 	else
-		print_op_text(o, s, op);
+		put_op(o, op);
 	return 0;
 }
 
@@ -290,9 +298,9 @@ static int on_fault(void *arg, const struct nvs_pb_fault *fault)
 	struct ops *o = arg;
 
 	if (o->show && !o->json)
-		fprintf(o->out->file, "  %s!%s at %" PRIx64 "%s\n",
-			nvs_out_style(o->out, NVS_STYLE_BAD), nvs_pb_fault_name(fault->kind),
-			fault->address, nvs_out_style(o->out, NVS_STYLE_PLAIN));
+		nvs_line_put(&o->text, "  %s!%s at %lx%s\n", nvs_out_style(o->out, NVS_STYLE_BAD),
+			     nvs_pb_fault_name(fault->kind), fault->address,
+			     nvs_out_style(o->out, NVS_STYLE_PLAIN));
 	return 0;
 }
 
@@ -310,9 +318,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 		nvs_dump_json_submission(o->out, o->source, s, call);
 		return 0;
 	}
-	nvs_line_start(&o->line);
-	nvs_dump_text_submission(&o->line, o->out, o->source, s, call, false);
-	fwrite(o->line.text, 1, o->line.length, o->out->file);
+	nvs_dump_text_submission(&o->text, o->out, o->source, s, call, false);
 	return 0;
 }
 
@@ -320,6 +326,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 {
 	struct ops *o = arg;
 
+	write_text(o);
 	o->printed += o->show;
 	o->out->told += o->show;
 	o->past |= nvs_filter_is_past_end(o->source, s, o->printed);
@@ -421,7 +428,7 @@ static int print_trace(struct nvs_run *run, struct nvs_source *s)
 	if (!r)
 		print_totals(&o);
 	nvs_arguments_free(o.arguments);
-	nvs_line_free(&o.line);
+	nvs_line_free(&o.text);
 	return r;
 }
 

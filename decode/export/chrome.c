@@ -23,6 +23,11 @@ struct named_thread {
 };
 
 struct chrome_state {
+	/* The thread of the latest event on a track of each kind, in the current trace. */
+	struct {
+		bool known;
+		uint32_t number, tid;
+	} latest[NVS_TRACK_WORK + 1];
 	struct nvs_rows threads; /* struct named_thread, of the current trace */
 	uint64_t ranges; /* async ranges so far */
 	bool event; /* an event was printed: a comma is needed */
@@ -177,11 +182,18 @@ static bool is_new(const struct nvs_event_stream *w, uint32_t tid)
 
 static uint32_t tid_of(const struct nvs_event_stream *w, enum nvs_track_kind track, uint32_t number)
 {
-	uint32_t tid = track == NVS_TRACK_THREAD    ? nvs_event_tid(w, number)
-		       : track == NVS_TRACK_CHANNEL ? CHANNELS + number
-						    : WORKS + number;
+	struct chrome_state *st = w->to;
 	char room[160];
+	uint32_t tid;
 
+	if (st->latest[track].known && st->latest[track].number == number)
+		return st->latest[track].tid;
+	tid = track == NVS_TRACK_THREAD	   ? nvs_event_tid(w, number)
+	      : track == NVS_TRACK_CHANNEL ? CHANNELS + number
+					   : WORKS + number;
+	st->latest[track].known = true;
+	st->latest[track].number = number;
+	st->latest[track].tid = tid;
 	if (is_new(w, tid))
 		name_thread(w, "thread_name", tid,
 			    nvs_track_name(w, track, number, room, sizeof(room)));
@@ -223,6 +235,7 @@ static int on_begin(struct nvs_event_stream *w)
 
 	nvs_rows_free(&st->threads, NULL);
 	st->threads = NVS_ROWS(struct named_thread, tid);
+	memset(st->latest, 0, sizeof(st->latest));
 	name_thread(w, "process_name", 0, w->name);
 	return 0;
 }

@@ -159,7 +159,9 @@ static uint32_t intern_name(const struct nvs_event_stream *w, uint32_t field, co
 	uint64_t place = ((uintptr_t)text + field) * 0x9e3779b97f4a7c15ull;
 	struct recent_name *recent = st->recent + (place >> 32) % RECENT_NAMES;
 
-	if (recent->text == text && recent->field == field && !strcmp(recent->copy, text))
+	/* Names of annotations live as long as the trace, so the same place has the same name. */
+	if (recent->text == text && recent->field == field &&
+	    (field == INTERNED_ANNOTATIONS || !strcmp(recent->copy, text)))
 		return recent->number;
 	*recent = (struct recent_name){NULL};
 	if (strlen(text) < sizeof(recent->copy)) {

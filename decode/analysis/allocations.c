@@ -660,16 +660,6 @@ static int follow_call(struct nvs_allocs *a, const struct nvs_call *call,
 	return address ? follow_success(a, call, by, address) : follow_context(a, call);
 }
 
-/* Returns true if a call may change memory, contexts or graphs. Most calls do not. */
-static bool may_matter(const struct nvs_call *call)
-{
-	uint8_t role = call->api->role;
-
-	return (role >= NVS_CALL_ROLE_ALLOC_DEVICE && role <= NVS_CALL_ROLE_ACCESS) ||
-	       (role >= NVS_CALL_ROLE_GRAPH_CREATE && role <= NVS_CALL_ROLE_STREAM_CREATE) ||
-	       call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH;
-}
-
 int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call)
 {
 	struct nvs_alloc_by by = {.api = call->api,
@@ -677,9 +667,10 @@ int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call)
 				  .end = call->end,
 				  .thread = call->thread,
 				  .stack = call->stack};
-	int r = may_matter(call) ? nvs_contexts_call(&a->contexts, call, &by.context) : 0;
+	int r = nvs_call_may_allocate(call) ? nvs_contexts_call(&a->contexts, call, &by.context)
+					    : 0;
 
-	if (r || !may_matter(call) || !call->end ||
+	if (r || !nvs_call_may_allocate(call) || !call->end ||
 	    call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED))
 		return r;
 	by.selected = nvs_filter_call(a->source, call);

@@ -164,6 +164,17 @@ struct nvs_call_api {
 	uint8_t at[NVS_ARG_COUNT]; /* 1 + index of the argument with this meaning; 0: none */
 };
 
+/* Returns true if a call may change memory, contexts or graphs. Most calls do not. */
+static inline bool nvs_call_may_allocate(const struct nvs_call *call)
+{
+	const struct nvs_call_api *api = call->api;
+
+	return (api->role >= NVS_CALL_ROLE_ALLOC_DEVICE && api->role <= NVS_CALL_ROLE_ACCESS) ||
+	       (api->role >= NVS_CALL_ROLE_GRAPH_CREATE &&
+		api->role <= NVS_CALL_ROLE_STREAM_CREATE) ||
+	       api->group == NVS_CALL_GROUP_GRAPH_LAUNCH;
+}
+
 /* Resolves the role, group, arguments and kinds from the names. */
 void nvs_call_api_resolve(struct nvs_call_api *api, const char *group);
 /* Returns the group of this name, or OTHER. */

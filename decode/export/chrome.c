@@ -7,7 +7,6 @@
 #include "decode/cli/json.h"
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
-#include "decode/analysis/call_text.h"
 #include "decode/base/keyed_rows.h"
 #include "decode/gpu/method_format.h"
 
@@ -23,13 +22,7 @@ struct named_thread {
 };
 
 struct chrome_state {
-	/* The thread of the latest event on a track of each kind, in the current trace. */
-	struct {
-		bool known;
-		uint32_t number, tid;
-	} latest[NVS_TRACK_WORK + 1];
 	struct nvs_rows threads; /* struct named_thread, of the current trace */
-	uint64_t ranges; /* async ranges so far */
 	bool event; /* an event was printed: a comma is needed */
 	struct nvs_line_buffer text; /* not written yet */
 };
@@ -39,14 +32,14 @@ struct chrome_state {
 /* Room for N bytes; the caller adds to TEXT.length what it uses. NULL if memory is short. */
 static inline char *reserve_text(const struct nvs_event_stream *w, size_t n)
 {
-	struct nvs_line_buffer *l = &((struct chrome_state *)w->to)->text;
+	struct nvs_line_buffer *l = &((struct chrome_state *)nvs_slices_to(w))->text;
 
 	return l->room - l->length >= n ? l->text + l->length : nvs_line_reserve(l, n);
 }
 
 static inline void end_text(const struct nvs_event_stream *w, const char *end)
 {
-	struct nvs_line_buffer *l = &((struct chrome_state *)w->to)->text;
+	struct nvs_line_buffer *l = &((struct chrome_state *)nvs_slices_to(w))->text;
 
 	l->length = (size_t)(end - l->text);
 }
@@ -118,7 +111,7 @@ static void put_us(const struct nvs_event_stream *w, int64_t ns)
 /* Begins an object and its comma. */
 static void begin_object(const struct nvs_event_stream *w, const char *phase, uint32_t tid)
 {
-	struct chrome_state *st = w->to;
+	struct chrome_state *st = nvs_slices_to(w);
 
 	if (st->event)
 		PUT(w, ",\n");
@@ -144,19 +137,22 @@ static void begin_event(const struct nvs_event_stream *w, const char *phase, con
 	put_us(w, at);
 }
 
-static int write_text(const struct nvs_event_stream *w)
+static int write_text(FILE *file, struct chrome_state *st)
 {
-	struct nvs_line_buffer *l = &((struct chrome_state *)w->to)->text;
+	struct nvs_line_buffer *l = &st->text;
 
-	fwrite(l->text, 1, l->length, w->run->out->file);
+	if (l->length)
+		fwrite(l->text, 1, l->length, file);
 	l->length = 0;
-	return ferror(w->run->out->file);
+	return ferror(file);
 }
 
 static int end_event(const struct nvs_event_stream *w)
 {
+	struct chrome_state *st = nvs_slices_to(w);
+
 	PUT(w, "}");
-	return ((struct chrome_state *)w->to)->text.length < WRITTEN_BYTES ? 0 : write_text(w);
+	return st->text.length < WRITTEN_BYTES ? 0 : write_text(w->run->out->file, st);
 }
 
 static void name_thread(const struct nvs_event_stream *w, const char *what, uint32_t tid,
@@ -172,7 +168,8 @@ static void name_thread(const struct nvs_event_stream *w, const char *what, uint
 /* Returns true the first time: the thread's name must be printed. */
 static bool is_new(const struct nvs_event_stream *w, uint32_t tid)
 {
-	struct named_thread *t = nvs_rows_at(&((struct chrome_state *)w->to)->threads, &tid);
+	struct named_thread *t = nvs_rows_at(&((struct chrome_state *)nvs_slices_to(w))->threads,
+					     &tid);
 
 	if (!t || t->named)
 		return false;
@@ -180,47 +177,54 @@ static bool is_new(const struct nvs_event_stream *w, uint32_t tid)
 	return true;
 }
 
-static uint32_t tid_of(const struct nvs_event_stream *w, enum nvs_track_kind track, uint32_t number)
+static uint32_t tid_of(const struct nvs_track_key *track, uint32_t tid)
 {
-	struct chrome_state *st = w->to;
-	char room[160];
-	uint32_t tid;
-
-	if (st->latest[track].known && st->latest[track].number == number)
-		return st->latest[track].tid;
-	tid = track == NVS_TRACK_THREAD	   ? nvs_event_tid(w, number)
-	      : track == NVS_TRACK_CHANNEL ? CHANNELS + number
-					   : WORKS + number;
-	st->latest[track].known = true;
-	st->latest[track].number = number;
-	st->latest[track].tid = tid;
-	if (is_new(w, tid))
-		name_thread(w, "thread_name", tid,
-			    nvs_track_name(w, track, number, room, sizeof(room)));
+	switch (track->kind) {
+	case NVS_TRACK_CHANNEL:
+		return CHANNELS + track->number;
+	case NVS_TRACK_WORK:
+		return WORKS + track->number;
+	}
 	return tid;
 }
 
-/* Arguments of calls as text, as in reports: a JSON number cannot hold 64 bits. */
+/* A call's argument, in quotes: a JSON number cannot hold 64 bits. */
+static void put_argument(const struct nvs_event_stream *w, const struct nvs_slice_field *f)
+{
+	char *to = reserve_text(w, 4 + NVS_DIGITS);
+
+	if (!to)
+		return;
+	*to++ = '"';
+	if (f->kind == NVS_KIND_SIGNED) {
+		if ((int64_t)f->number < 0)
+			*to++ = '-';
+		to = nvs_put_dec(to, (int64_t)f->number < 0 ? -f->number : f->number);
+	} else {
+		to = f->kind == NVS_KIND_UNSIGNED
+			     ? nvs_put_dec(to, f->number)
+			     : nvs_put_hex(nvs_put_text(to, "0x", 2), f->number);
+	}
+	*to++ = '"';
+	end_text(w, to);
+}
+
 static void put_args(const struct nvs_event_stream *w, const struct nvs_slice_field *fields,
 		     uint32_t n)
 {
-	char text[1100];
-
 	PUT(w, ",\"args\":{");
 	for (const struct nvs_slice_field *f = fields; f < fields + n; f++) {
 		if (f > fields)
 			PUT(w, ",");
-		/* A call's argument may have its name from the trace. */
-		if (f->call)
+		if (f->argument)
 			put_text(w, f->name);
 		else
 			put_own(w, f->name);
 		PUT(w, ":");
 		if (f->text)
 			put_text(w, f->text);
-		else if (f->call)
-			put_text(w,
-				 nvs_call_print(f->call, (uint32_t)f->number, text, sizeof(text)));
+		else if (f->argument)
+			put_argument(w, f);
 		else
 			put_number(w, f->number);
 	}
@@ -231,12 +235,20 @@ static void put_args(const struct nvs_event_stream *w, const struct nvs_slice_fi
 
 static int on_begin(struct nvs_event_stream *w)
 {
-	struct chrome_state *st = w->to;
+	struct chrome_state *st = nvs_slices_to(w);
 
 	nvs_rows_free(&st->threads, NULL);
 	st->threads = NVS_ROWS(struct named_thread, tid);
-	memset(st->latest, 0, sizeof(st->latest));
 	name_thread(w, "process_name", 0, w->name);
+	return 0;
+}
+
+static int on_track(struct nvs_event_stream *w, const struct nvs_track *t)
+{
+	uint32_t tid = tid_of(&t->key, t->tid);
+
+	if (t->key.kind != NVS_TRACK_NVTX && is_new(w, tid))
+		name_thread(w, "thread_name", tid, t->name);
 	return 0;
 }
 
@@ -264,7 +276,7 @@ static int put_counter(const struct nvs_event_stream *w, const char *name, const
 
 static int on_slice(struct nvs_event_stream *w, const struct nvs_slice *s)
 {
-	uint32_t tid = tid_of(w, s->track, s->number);
+	uint32_t tid = tid_of(&s->track, s->tid);
 	char name[32] = "channel ";
 	int r;
 
@@ -277,40 +289,31 @@ static int on_slice(struct nvs_event_stream *w, const struct nvs_slice *s)
 	put_args(w, s->fields, s->nfields);
 	r = end_event(w);
 	if (!r && s->flow)
-		r = put_flow(w, s->track == NVS_TRACK_THREAD ? "s" : "t", tid, s->begin, s->flow);
+		r = put_flow(w, s->track.kind == NVS_TRACK_THREAD ? "s" : "t", tid, s->begin,
+			     s->flow);
 	if (r || !s->counted)
 		return r;
-	*nvs_put_dec(name + strlen(name), s->number) = '\0';
+	*nvs_put_dec(name + strlen(name), s->track.number) = '\0';
 	return put_counter(w, name, "entries not seen done", s->begin, s->pending);
 }
 
 /* Ranges pushed in the default domain nest with the thread's calls. Others may overlap: they are
  * async events with an id. */
-static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *range)
+static int on_range(struct nvs_event_stream *w, const struct nvs_slice_range *r)
 {
-	const struct nvs_nvtx_event *e = range->event;
-	bool ends = e->what == NVS_NVTX_ENDED, marked = e->what == NVS_NVTX_MARKED;
-	bool nests = e->node->key.kind == NVS_NVTX_PUSH && !e->node->key.domain;
-	const char *phase = marked ? "i" : nests ? (ends ? "E" : "B") : (ends ? "e" : "b");
-	struct nvs_slice_field detail = {.name = "nvtx"};
-	char text[NVS_CALL_TEXT_BYTES];
+	const char *phase = r->marked ? "i" : r->id ? (r->ends ? "e" : "b") : r->ends ? "E" : "B";
+	struct nvs_slice_field detail = {.name = "nvtx", .text = r->detail};
 
-	if (!marked && !nests && !ends && e->tag)
-		*e->tag = ++((struct chrome_state *)w->to)->ranges;
-	begin_event(w, phase, e->node->key.kind == NVS_NVTX_START ? "nvtx started" : "nvtx",
-		    *range->name ? range->name : "-",
-		    tid_of(w, NVS_TRACK_THREAD, ends ? e->told : e->thread),
-		    ends ? range->end : range->begin);
-	if (marked) {
+	begin_event(w, phase, r->started ? "nvtx started" : "nvtx", r->name, r->tid, r->at);
+	if (r->marked) {
 		PUT(w, ",\"s\":\"t\"");
-	} else if (!nests) {
+	} else if (r->id) {
 		PUT(w, ",\"id\":");
-		put_number(w, e->tag ? *e->tag : 0);
+		put_number(w, r->id);
 	}
-	if (ends)
+	if (r->ends)
 		return end_event(w);
-	detail.text = nvs_walk_range_detail(w, range, text, sizeof(text));
-	put_args(w, &detail, *detail.text != '\0');
+	put_args(w, &detail, *r->detail != '\0');
 	return end_event(w);
 }
 
@@ -319,20 +322,12 @@ static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 	return put_counter(w, "device memory allocated by calls", "bytes", at, bytes);
 }
 
-static int on_end(struct nvs_event_stream *w, bool whole)
-{
-	(void)whole;
-	return write_text(w);
-}
-
-static const struct nvs_event_sink walker = {
-	.times = true,
+static const struct nvs_slice_sink sink = {
 	.begin = on_begin,
-	NVS_SLICE_EVENTS,
+	.track = on_track,
 	.slice = on_slice,
 	.range = on_range,
 	.memory = on_memory,
-	.end = on_end,
 };
 
 static int print(struct nvs_run *run)
@@ -341,11 +336,12 @@ static int print(struct nvs_run *run)
 	int r;
 
 	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", run->out->file);
-	r = nvs_events_deliver(run, &walker, &st);
+	r = nvs_slices_deliver(run, &sink, &st);
+	write_text(run->out->file, &st);
 	fputs("\n]}\n", run->out->file);
 	nvs_rows_free(&st.threads, NULL);
 	nvs_line_free(&st.text);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 NVS_REPORT(export_chrome, .name = "export=chrome", .group = NVS_EXPORTS, .place = 320,

@@ -91,7 +91,6 @@ struct nvs_event_range {
 	int64_t begin, end; /* END: only at the end */
 };
 
-struct nvs_slice;
 struct nvs_event_sink {
 	bool times; /* fails for a trace without a clock */
 	bool copies; /* sets nvs_event_call.copy */
@@ -105,8 +104,6 @@ struct nvs_event_sink {
 	int (*release)(struct nvs_event_stream *w, const struct nvs_event_release *r);
 	int (*range)(struct nvs_event_stream *w, const struct nvs_event_range *r);
 	int (*gpu)(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g);
-	/* See slices.h. */
-	int (*slice)(struct nvs_event_stream *w, const struct nvs_slice *s);
 	/* Device memory allocated and not freed, ignoring filters. */
 	int (*memory)(struct nvs_event_stream *w, int64_t at, uint64_t bytes);
 	/* All events but GPU work were delivered. */

@@ -7,10 +7,8 @@
 #include "decode/base/hash.h"
 #include "decode/export/proto.h"
 #include "decode/export/slices.h"
-#include "decode/query/nvtx_names.h"
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
-#include "decode/analysis/call_text.h"
 #include "decode/base/keyed_rows.h"
 
 /* Field numbers, by message. */
@@ -72,13 +70,14 @@ enum {
 #define MOST_NAMES (1u << 16) /* interned names; later ones are written in full */
 
 /* Kinds of tracks beyond enum nvs_track_kind. */
-enum { PROCESS = NVS_TRACK_WORK + 1, NVTX, RING, MEMORY, KINDS };
+enum { PROCESS = NVS_TRACKS, RING, MEMORY, KINDS };
 
+/* It is written when the first event on it is. */
 struct track {
-	struct {
-		uint32_t kind, number, domain;
-	} key;
-	uint64_t uuid;
+	struct nvs_track_key key;
+	uint64_t uuid; /* 0: not written yet */
+	char *name; /* of those that are passed on */
+	uint32_t tid;
 };
 
 struct interned_name {
@@ -102,13 +101,13 @@ struct perfetto_state {
 	struct nvs_rows tracks,
 		known; /* struct track, struct interned_name: of the current trace */
 	struct track *latest[KINDS]; /* of each kind, in the current trace */
-	uint64_t ranges; /* started ranges of the current trace */
+	uint64_t written; /* tracks of the current trace */
 	bool begun; /* its packet sequence has begun */
 };
 
 static void begin_packet(const struct nvs_event_stream *w, struct nvs_proto *p)
 {
-	struct perfetto_state *st = w->to;
+	struct perfetto_state *st = nvs_slices_to(w);
 
 	nvs_proto_begin(p, TRACE_PACKET);
 	nvs_proto_uint(p, PACKET_SEQUENCE, w->process);
@@ -133,7 +132,7 @@ static int end_packet(const struct nvs_event_stream *w, struct nvs_proto *p)
 /* Returns the interned number of TEXT for FIELD; 0: it is not interned. */
 static uint32_t find_or_add_name(const struct nvs_event_stream *w, uint32_t field, const char *text)
 {
-	struct perfetto_state *st = w->to;
+	struct perfetto_state *st = nvs_slices_to(w);
 	uint64_t key = nvs_hash64(text, strlen(text)) + field;
 	struct nvs_proto *p = &st->names;
 	size_t before = st->known.n;
@@ -155,7 +154,7 @@ static uint32_t find_or_add_name(const struct nvs_event_stream *w, uint32_t fiel
 /* The same, without a hash for a name at the same place as before. */
 static uint32_t intern_name(const struct nvs_event_stream *w, uint32_t field, const char *text)
 {
-	struct perfetto_state *st = w->to;
+	struct perfetto_state *st = nvs_slices_to(w);
 	uint64_t place = ((uintptr_t)text + field) * 0x9e3779b97f4a7c15ull;
 	struct recent_name *recent = st->recent + (place >> 32) % RECENT_NAMES;
 
@@ -176,7 +175,7 @@ static uint32_t intern_name(const struct nvs_event_stream *w, uint32_t field, co
 
 static void put_name(const struct nvs_event_stream *w, const char *text)
 {
-	struct perfetto_state *st = w->to;
+	struct perfetto_state *st = nvs_slices_to(w);
 	uint32_t number = intern_name(w, INTERNED_EVENTS, text);
 
 	if (number)
@@ -189,7 +188,7 @@ static void put_name(const struct nvs_event_stream *w, const char *text)
 
 static struct nvs_proto *begin_annotation(const struct nvs_event_stream *w, const char *name)
 {
-	struct perfetto_state *st = w->to;
+	struct perfetto_state *st = nvs_slices_to(w);
 	struct nvs_proto *p = &st->packet;
 	uint32_t number = intern_name(w, INTERNED_ANNOTATIONS, name);
 
@@ -205,7 +204,7 @@ static struct nvs_proto *begin_annotation(const struct nvs_event_stream *w, cons
 static void annotate_number(const struct nvs_event_stream *w, const char *name, uint32_t kind,
 			    uint64_t value)
 {
-	struct nvs_proto *p = &((struct perfetto_state *)w->to)->packet;
+	struct nvs_proto *p = &((struct perfetto_state *)nvs_slices_to(w))->packet;
 	uint32_t number = intern_name(w, INTERNED_ANNOTATIONS, name);
 
 	if (number) {
@@ -234,15 +233,13 @@ static void annotate_text(const struct nvs_event_stream *w, const char *name, co
 static uint64_t track_of(const struct nvs_event_stream *w, uint32_t kind, uint32_t number,
 			 uint32_t domain);
 
-static void describe_thread(const struct nvs_event_stream *w, struct nvs_proto *p, uint32_t thread)
+static void describe_thread(const struct nvs_event_stream *w, struct nvs_proto *p,
+			    const struct track *t)
 {
-	char room[32];
-	const char *name = nvs_event_thread_name(w, thread, room, sizeof(room));
-
 	nvs_proto_begin(p, TRACK_THREAD);
 	nvs_proto_uint(p, THREAD_PID, w->pid);
-	nvs_proto_uint(p, THREAD_TID, nvs_event_tid(w, thread));
-	nvs_proto_text(p, THREAD_NAME, name, strlen(name));
+	nvs_proto_uint(p, THREAD_TID, t->tid);
+	nvs_proto_text(p, THREAD_NAME, t->name, strlen(t->name));
 	nvs_proto_end(p);
 }
 
@@ -254,19 +251,17 @@ static void describe_counter(struct nvs_proto *p, const char *name, unsigned uni
 	nvs_proto_end(p);
 }
 
-static void describe_nvtx(const struct nvs_event_stream *w, struct nvs_proto *p, uint32_t domain)
+static void describe_nvtx(struct nvs_proto *p, const char *domain)
 {
-	const char *name = domain ? nvs_nvtx_domain(nvs_nvtx_names(w->source->nvtx), domain) : "";
 	char text[256];
 
-	snprintf(text, sizeof(text), "NVTX%s%.200s", *name ? " " : "", name);
+	snprintf(text, sizeof(text), "NVTX%s%.200s", *domain ? " " : "", domain);
 	nvs_proto_text(p, TRACK_NAME, text, strlen(text));
 }
 
 static void describe_track(const struct nvs_event_stream *w, struct nvs_proto *p,
 			   const struct track *t)
 {
-	const char *name;
 	char text[160];
 
 	switch (t->key.kind) {
@@ -277,16 +272,14 @@ static void describe_track(const struct nvs_event_stream *w, struct nvs_proto *p
 		nvs_proto_end(p);
 		break;
 	case NVS_TRACK_THREAD:
-		describe_thread(w, p, t->key.number);
+		describe_thread(w, p, t);
 		break;
-	case NVTX:
-		describe_nvtx(w, p, t->key.domain);
+	case NVS_TRACK_NVTX:
+		describe_nvtx(p, t->name);
 		break;
 	case NVS_TRACK_CHANNEL:
 	case NVS_TRACK_WORK:
-		name = nvs_track_name(w, (enum nvs_track_kind)t->key.kind, t->key.number, text,
-				      sizeof(text));
-		nvs_proto_text(p, TRACK_NAME, name, strlen(name));
+		nvs_proto_text(p, TRACK_NAME, t->name, strlen(t->name));
 		break;
 	case RING:
 		snprintf(text, sizeof(text), "channel %u: entries not seen done", t->key.number);
@@ -301,15 +294,15 @@ static void describe_track(const struct nvs_event_stream *w, struct nvs_proto *p
 /* uuid of the parent track. */
 static uint64_t parent_of(const struct nvs_event_stream *w, const struct track *t)
 {
-	return t->key.kind == PROCESS ? 0
-	       : t->key.kind == NVTX  ? track_of(w, NVS_TRACK_THREAD, t->key.number, 0)
-				      : track_of(w, PROCESS, 0, 0);
+	return t->key.kind == PROCESS	       ? 0
+	       : t->key.kind == NVS_TRACK_NVTX ? track_of(w, NVS_TRACK_THREAD, t->key.number, 0)
+					       : track_of(w, PROCESS, 0, 0);
 }
 
 static int write_track(const struct nvs_event_stream *w, uint64_t uuid, const struct track *t,
 		       const char *name)
 {
-	struct nvs_proto *p = &((struct perfetto_state *)w->to)->names;
+	struct nvs_proto *p = &((struct perfetto_state *)nvs_slices_to(w))->names;
 	uint64_t parent = t ? parent_of(w, t) : track_of(w, PROCESS, 0, 0);
 
 	begin_packet(w, p);
@@ -329,19 +322,26 @@ static int write_track(const struct nvs_event_stream *w, uint64_t uuid, const st
 static uint64_t track_of(const struct nvs_event_stream *w, uint32_t kind, uint32_t number,
 			 uint32_t domain)
 {
-	struct perfetto_state *st = w->to;
-	struct track *t = st->latest[kind], key = {{kind, number, domain}, 0};
+	struct perfetto_state *st = nvs_slices_to(w);
+	struct nvs_track_key key = {kind, number, domain};
+	struct track *t = st->latest[kind];
 
 	if (t && t->key.number == number && t->key.domain == domain)
 		return t->uuid;
-	t = nvs_rows_at(&st->tracks, &key.key);
-	if (t && t->uuid)
-		st->latest[kind] = t;
-	if (!t || t->uuid)
-		return t ? t->uuid : 0;
-	t->uuid = (uint64_t)w->process << 48 | st->tracks.n;
-	key.uuid = t->uuid;
-	return write_track(w, key.uuid, &key, NULL) < 0 ? 0 : key.uuid;
+	t = nvs_rows_at(&st->tracks, &key);
+	/* The name is missing if memory was short. */
+	if (!t || (kind < NVS_TRACKS && !t->name))
+		return 0;
+	st->latest[kind] = t;
+	if (t->uuid)
+		return t->uuid;
+	t->uuid = (uint64_t)w->process << 48 | ++st->written;
+	return write_track(w, t->uuid, t, NULL) < 0 ? 0 : t->uuid;
+}
+
+static void free_track(void *row)
+{
+	free(((struct track *)row)->name);
 }
 
 /* ---- events ---- */
@@ -349,7 +349,7 @@ static uint64_t track_of(const struct nvs_event_stream *w, uint32_t kind, uint32
 static struct nvs_proto *begin_event(const struct nvs_event_stream *w, int64_t at, unsigned type,
 				     uint64_t track)
 {
-	struct nvs_proto *p = &((struct perfetto_state *)w->to)->packet;
+	struct nvs_proto *p = &((struct perfetto_state *)nvs_slices_to(w))->packet;
 
 	begin_packet(w, p);
 	nvs_proto_uint(p, PACKET_TIMESTAMP, w->base + (uint64_t)at);
@@ -361,7 +361,7 @@ static struct nvs_proto *begin_event(const struct nvs_event_stream *w, int64_t a
 
 static int end_event(const struct nvs_event_stream *w)
 {
-	struct nvs_proto *p = &((struct perfetto_state *)w->to)->packet;
+	struct nvs_proto *p = &((struct perfetto_state *)nvs_slices_to(w))->packet;
 
 	nvs_proto_end(p);
 	return end_packet(w, p);
@@ -394,16 +394,16 @@ static int end_slice(const struct nvs_event_stream *w, int64_t at, uint64_t trac
 
 static int on_begin(struct nvs_event_stream *w)
 {
-	struct perfetto_state *st = w->to;
+	struct perfetto_state *st = nvs_slices_to(w);
 	struct nvs_proto *p = &st->packet;
 
-	nvs_rows_free(&st->tracks, NULL);
+	nvs_rows_free(&st->tracks, free_track);
 	nvs_rows_free(&st->known, NULL);
 	memset(st->recent, 0, sizeof(st->recent));
 	memset(st->latest, 0, sizeof(st->latest));
 	st->tracks = NVS_ROWS(struct track, key);
 	st->known = NVS_ROWS(struct interned_name, key);
-	st->ranges = 0;
+	st->written = 0;
 	st->begun = false;
 	begin_packet(w, p);
 	nvs_proto_begin(p, PACKET_DEFAULTS);
@@ -419,37 +419,36 @@ static int on_begin(struct nvs_event_stream *w)
 	return end_packet(w, p);
 }
 
-static void annotate_argument(const struct nvs_event_stream *w, const struct nvs_call *call,
-			      uint32_t index)
+static int on_track(struct nvs_event_stream *w, const struct nvs_track *passed)
 {
-	struct nvs_arg arg = nvs_call_arg_at(call, index);
-	char text[1100];
+	struct perfetto_state *st = nvs_slices_to(w);
+	struct track *t = nvs_rows_at(&st->tracks, &passed->key);
 
-	if (arg.kind == NVS_KIND_STRING)
-		annotate_text(w, arg.name, nvs_call_print(call, index, text, sizeof(text)));
-	else
-		annotate_number(w, arg.name,
-				arg.kind == NVS_KIND_SIGNED	? ANNOTATION_INT
-				: arg.kind <= NVS_KIND_UNSIGNED ? ANNOTATION_UINT
-								: ANNOTATION_POINTER,
-				arg.value);
+	if (!t)
+		return -ENOMEM;
+	free(t->name);
+	t->name = strdup(passed->name);
+	t->tid = passed->tid;
+	return t->name ? 0 : -ENOMEM;
 }
 
 static void annotate_fields(const struct nvs_event_stream *w, const struct nvs_slice *s)
 {
 	for (const struct nvs_slice_field *f = s->fields; f < s->fields + s->nfields; f++)
-		if (f->call)
-			annotate_argument(w, f->call, (uint32_t)f->number);
-		else if (f->text)
+		if (f->text)
 			annotate_text(w, f->name, f->text);
 		else if (!f->of_track)
-			annotate_number(w, f->name, ANNOTATION_UINT, f->number);
+			annotate_number(w, f->name,
+					f->kind == NVS_KIND_SIGNED     ? ANNOTATION_INT
+					: f->kind <= NVS_KIND_UNSIGNED ? ANNOTATION_UINT
+								       : ANNOTATION_POINTER,
+					f->number);
 }
 
 static int on_slice(struct nvs_event_stream *w, const struct nvs_slice *s)
 {
-	uint64_t track = track_of(w, s->track, s->number, 0);
-	bool instant = s->track == NVS_TRACK_CHANNEL;
+	uint64_t track = track_of(w, s->track.kind, s->track.number, 0);
+	bool instant = s->track.kind == NVS_TRACK_CHANNEL;
 	struct nvs_proto *p;
 	int r;
 
@@ -466,43 +465,34 @@ static int on_slice(struct nvs_event_stream *w, const struct nvs_slice *s)
 		r = end_slice(w, s->end, track);
 	if (r || !s->counted)
 		return r;
-	return write_counter(w, s->begin, track_of(w, RING, s->number, 0), s->pending);
+	return write_counter(w, s->begin, track_of(w, RING, s->track.number, 0), s->pending);
 }
 
 /* Started ranges may overlap: each has a separate track named after it. */
-static uint64_t range_track(const struct nvs_event_stream *w, const struct nvs_event_range *range)
+static uint64_t range_track(const struct nvs_event_stream *w, const struct nvs_slice_range *r)
 {
-	const struct nvs_nvtx_event *e = range->event;
-	struct perfetto_state *st = w->to;
-	uint64_t uuid;
+	uint64_t uuid = (uint64_t)w->process << 48 | 1ull << 40 | r->id;
 
-	if (e->node->key.kind != NVS_NVTX_START)
-		return track_of(w, NVTX, e->what == NVS_NVTX_ENDED ? e->told : e->thread,
-				e->node->key.domain);
-	if (e->what == NVS_NVTX_ENDED)
-		return e->tag ? *e->tag : 0;
-	uuid = (uint64_t)w->process << 48 | 1ull << 40 | ++st->ranges;
-	if (e->tag)
-		*e->tag = uuid;
-	return write_track(w, uuid, NULL, range->name) < 0 ? 0 : uuid;
+	if (!r->started)
+		return track_of(w, NVS_TRACK_NVTX, r->track.number, r->track.domain);
+	if (r->ends)
+		return r->id ? uuid : 0;
+	return write_track(w, uuid, NULL, r->name) < 0 ? 0 : uuid;
 }
 
-static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *range)
+static int on_range(struct nvs_event_stream *w, const struct nvs_slice_range *r)
 {
-	const struct nvs_nvtx_event *e = range->event;
-	uint64_t track = range_track(w, range);
-	char text[NVS_CALL_TEXT_BYTES];
+	uint64_t track = range_track(w, r);
 	struct nvs_proto *p;
 
-	if (e->what == NVS_NVTX_ENDED)
-		return track ? end_slice(w, range->end, track) : 0;
+	if (r->ends)
+		return track ? end_slice(w, r->at, track) : 0;
 	if (!track)
 		return -ENOMEM;
-	p = begin_event(w, range->begin, e->what == NVS_NVTX_MARKED ? TYPE_INSTANT : TYPE_BEGIN,
-			track);
+	p = begin_event(w, r->at, r->marked ? TYPE_INSTANT : TYPE_BEGIN, track);
 	put_category(p, "nvtx");
-	put_name(w, *range->name ? range->name : "-");
-	annotate_text(w, "nvtx", nvs_walk_range_detail(w, range, text, sizeof(text)));
+	put_name(w, r->name);
+	annotate_text(w, "nvtx", r->detail);
 	return end_event(w);
 }
 
@@ -511,10 +501,9 @@ static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 	return write_counter(w, at, track_of(w, MEMORY, 0, 0), bytes);
 }
 
-static const struct nvs_event_sink walker = {
-	.times = true,
+static const struct nvs_slice_sink sink = {
 	.begin = on_begin,
-	NVS_SLICE_EVENTS,
+	.track = on_track,
 	.slice = on_slice,
 	.range = on_range,
 	.memory = on_memory,
@@ -523,13 +512,13 @@ static const struct nvs_event_sink walker = {
 static int print(struct nvs_run *run)
 {
 	struct perfetto_state st = {.begun = false};
-	int r = nvs_events_deliver(run, &walker, &st);
+	int r = nvs_slices_deliver(run, &sink, &st);
 
 	nvs_proto_free(&st.packet);
 	nvs_proto_free(&st.names);
-	nvs_rows_free(&st.tracks, NULL);
+	nvs_rows_free(&st.tracks, free_track);
 	nvs_rows_free(&st.known, NULL);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 NVS_REPORT(

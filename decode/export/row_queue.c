@@ -2,16 +2,13 @@
 /* Batches of rows, and the thread that passes them on. */
 #include "decode/export/row_queue.h"
 #include <errno.h>
-#include "decode/base/pipeline.h"
+#include "decode/base/batches.h"
 #include "decode/export/export_text.h"
 
-#define BATCHES 4u
 #define BATCH_ROWS 512u
 #define BATCH_CELLS (16u * BATCH_ROWS)
 /* At least the texts of one row. */
 #define BATCH_TEXT (2u * NVS_CELLS_MOST * (NVS_EXPORT_TEXT + 1))
-
-_Static_assert(BATCHES <= NVS_PIPELINE_JOBS, "all batches fit in the pipeline");
 
 struct row_batch {
 	struct nvs_row_queue *queue;
@@ -25,9 +22,7 @@ struct row_batch {
 struct nvs_row_queue {
 	nvs_table_row_fn *row;
 	void *arg;
-	struct nvs_pipeline *pipeline;
-	struct row_batch *batches[BATCHES], *now; /* NOW: being filled */
-	uint32_t next, in_use; /* next one to fill, of the ring; number in the pipeline */
+	struct nvs_batches batches; /* of struct row_batch */
 	const struct nvs_table_cell *last[NVS_TABLES]; /* row before, in the same batch */
 	int failed; /* of a row; belongs to the thread while it has a batch */
 };
@@ -55,8 +50,7 @@ struct nvs_row_queue *nvs_row_queue_new(nvs_table_row_fn *row, void *arg)
 		return NULL;
 	q->row = row;
 	q->arg = arg;
-	q->pipeline = nvs_pipeline_new(1, pass_rows);
-	if (q->pipeline)
+	if (!nvs_batches_init(&q->batches, sizeof(struct row_batch), pass_rows))
 		return q;
 	free(q);
 	return NULL;
@@ -66,40 +60,23 @@ void nvs_row_queue_free(struct nvs_row_queue *q)
 {
 	if (!q)
 		return;
-	nvs_pipeline_free(q->pipeline);
-	for (uint32_t i = 0; i < BATCHES; i++)
-		free(q->batches[i]);
+	nvs_batches_free(&q->batches, NULL);
 	free(q);
 }
 
-/* Passes on the current batch. */
-static void put_batch(struct nvs_row_queue *q)
-{
-	if (!q->now)
-		return;
-	nvs_pipeline_put(q->pipeline, q->now);
-	q->in_use++;
-	q->now = NULL;
-	memset(q->last, 0, sizeof(q->last));
-}
-
-/* Makes the next batch of the ring the current one. */
+/* Makes the next batch the current one. Returns 0, or the failure of an earlier row. */
 static int start_batch(struct nvs_row_queue *q)
 {
-	struct row_batch **b = q->batches + q->next++ % BATCHES;
+	struct row_batch *b;
 
-	if (q->in_use == BATCHES) {
-		nvs_pipeline_take(q->pipeline);
-		q->in_use--;
-	}
-	if (!*b)
-		*b = calloc(1, sizeof(**b));
-	if (!*b)
+	nvs_batches_put(&q->batches);
+	memset(q->last, 0, sizeof(q->last));
+	b = nvs_batches_start(&q->batches);
+	if (!b)
 		return -ENOMEM;
-	(*b)->queue = q;
-	(*b)->nrows = (*b)->ncells = (*b)->ntext = 0;
-	q->now = *b;
-	return (*b)->status;
+	b->queue = q;
+	b->nrows = b->ncells = b->ntext = 0;
+	return b->status;
 }
 
 static bool has_room(const struct row_batch *b, uint32_t ncolumns)
@@ -132,16 +109,12 @@ int nvs_row_queue_add(struct nvs_row_queue *q, enum nvs_table_id table,
 	const struct nvs_table_layout *t = nvs_tables + table;
 	const struct nvs_table_cell *last;
 	struct nvs_table_cell *cell;
-	struct row_batch *b = q->now;
-	int r = 0;
+	struct row_batch *b = q->batches.now;
+	int r = b && has_room(b, t->ncolumns) ? 0 : start_batch(q);
 
-	if (b && !has_room(b, t->ncolumns))
-		put_batch(q);
-	if (!q->now)
-		r = start_batch(q);
 	if (r)
 		return r;
-	b = q->now;
+	b = q->batches.now;
 	last = q->last[table];
 	q->last[table] = cell = b->cells + b->ncells;
 	b->table[b->nrows++] = (uint8_t)table;
@@ -159,8 +132,6 @@ int nvs_row_queue_add(struct nvs_row_queue *q, enum nvs_table_id table,
 
 int nvs_row_queue_drain(struct nvs_row_queue *q)
 {
-	put_batch(q);
-	while (nvs_pipeline_take(q->pipeline))
-		q->in_use--;
+	nvs_batches_drain(&q->batches);
 	return q->failed;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Events as viewers show them: slices on tracks, connected by flows, each with a list of fields.
- * An export that uses it has NVS_SLICE_EVENTS and .slice among its callbacks, and only encodes. */
+ * They are complete in themselves: an export encodes them in a thread of its own, in order, while
+ * the trace is read on. */
 #ifndef NVSNOOP_DECODE_EXPORT_SLICES_H
 #define NVSNOOP_DECODE_EXPORT_SLICES_H
 
@@ -9,21 +10,35 @@
 
 struct nvs_slice_field {
 	const char *name;
-	const char *text; /* NULL: NUMBER, or CALL's argument */
+	const char *text; /* NULL: NUMBER */
 	uint64_t number;
-	const struct nvs_call *call; /* of the argument at index NUMBER; else NULL */
+	uint32_t kind; /* of NUMBER: enum nvs_kind */
+	bool argument; /* of a call: NAME may be from the trace */
 	bool of_track; /* the same for all events of the track */
 };
 
-#define NVS_SLICE_FIELDS (NVS_CALL_MAX_ARGS + 5) /* of a call; others have fewer */
+enum nvs_track_kind {
+	NVS_TRACK_THREAD, /* calls */
+	NVS_TRACK_CHANNEL, /* submissions, and when they were seen done: instants */
+	NVS_TRACK_WORK, /* GPU work of a channel */
+	NVS_TRACK_NVTX, /* ranges that a thread pushed in a domain */
+	NVS_TRACKS,
+};
+
+struct nvs_track_key {
+	uint32_t kind, number, domain; /* NUMBER: of the thread or channel */
+};
+
+/* Precedes the first event on it. */
+struct nvs_track {
+	struct nvs_track_key key;
+	uint32_t tid; /* of a thread */
+	const char *name; /* not escaped; of NVTX, the domain's: "" for the default one */
+};
 
 struct nvs_slice {
-	enum nvs_track_kind {
-		NVS_TRACK_THREAD, /* calls */
-		NVS_TRACK_CHANNEL, /* submissions, and when they were seen done: instants */
-		NVS_TRACK_WORK, /* GPU work of a channel */
-	} track;
-	uint32_t number; /* of the thread or channel */
+	struct nvs_track_key track;
+	uint32_t tid; /* if the track is a thread's */
 	const char *category, *name;
 	int64_t begin, end;
 	bool ended; /* END is valid */
@@ -32,21 +47,40 @@ struct nvs_slice {
 	bool counted;
 	uint64_t pending;
 	uint32_t nfields;
-	struct nvs_slice_field fields[NVS_SLICE_FIELDS];
+	const struct nvs_slice_field *fields;
 };
 
-/* Callbacks that call .slice. */
-#define NVS_SLICE_EVENTS                                                                          \
-	.call = nvs_slice_call, .submission = nvs_slice_submission, .release = nvs_slice_release, \
-	.gpu = nvs_slice_gpu
+/* The begin or end of a range, or a mark. Ranges that were started, not pushed, may overlap. */
+struct nvs_slice_range {
+	struct nvs_track_key track; /* of NVTX */
+	uint32_t tid;
+	bool ends, marked, started;
+	uint64_t id; /* of a range that does not nest with its thread's calls; 0: it does */
+	int64_t at;
+	const char *name, *detail; /* DETAIL: further attributes, "" for none */
+};
 
-int nvs_slice_call(struct nvs_event_stream *w, const struct nvs_event_call *c);
-int nvs_slice_submission(struct nvs_event_stream *w, const struct nvs_event_submission *one);
-int nvs_slice_release(struct nvs_event_stream *w, const struct nvs_event_release *r);
-int nvs_slice_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g);
+/* An export. All but BEGIN are called in another thread; they return 0, -errno, or > 0 to stop. Of
+ * the stream they may only use what stays as it is for the whole trace. */
+struct nvs_slice_sink {
+	int (*begin)(struct nvs_event_stream *w);
+	int (*track)(struct nvs_event_stream *w, const struct nvs_track *t);
+	int (*slice)(struct nvs_event_stream *w, const struct nvs_slice *s);
+	int (*range)(struct nvs_event_stream *w, const struct nvs_slice_range *r);
+	int (*memory)(struct nvs_event_stream *w, int64_t at, uint64_t bytes);
+};
 
-/* Name of a track. Not escaped. */
-const char *nvs_track_name(const struct nvs_event_stream *w, enum nvs_track_kind kind,
-			   uint32_t number, char *room, size_t size);
+/* Walks all traces of RUN, one after the other. Returns 0 or -errno. */
+int nvs_slices_deliver(struct nvs_run *run, const struct nvs_slice_sink *sink, void *to);
+/* What the stream's TO begins with. */
+struct nvs_slices {
+	void *to;
+};
+
+/* The export's state: TO of nvs_slices_deliver(). */
+static inline void *nvs_slices_to(const struct nvs_event_stream *w)
+{
+	return ((const struct nvs_slices *)w->to)->to;
+}
 
 #endif

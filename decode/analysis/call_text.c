@@ -64,40 +64,52 @@ static void append_number(struct words *w, uint64_t number)
 	append_part(w, digits, (size_t)(nvs_put_dec(digits, number) - digits));
 }
 
-/* Prints an argument; functions by name, if known. */
-static void print_arg(const struct nvs_source *s, struct nvs_handles *handles,
-		      const struct nvs_call *call, uint32_t i, char *value, size_t room)
+/* The name of a function, NULL if it is not known or the argument is none. */
+static const char *function_name(const struct nvs_source *s, struct nvs_handles *handles,
+				 const struct nvs_call *call, uint32_t i)
 {
-	struct nvs_arg arg = nvs_call_arg_at(call, i);
-	const struct nvs_kernel *k = NULL;
-	const char *name;
+	uint32_t kind = call->api->kinds[i];
+	const struct nvs_kernel *k;
+	struct nvs_arg arg;
 
-	nvs_call_print(call, i, value, room);
-	if (!arg.absent && (arg.kind == NVS_KIND_FUNCTION || arg.kind == NVS_KIND_KERNEL))
-		k = nvs_handles_get_kernel(handles, arg.value);
-	name = k && k->name[0] ? nvs_demangled_name(s->trace, k->name) : NULL;
-	if (name)
-		snprintf(value, room, "%s", name);
-	if (strlen(value) > 120)
-		strcpy(value + 117, "...");
+	if (kind != NVS_KIND_FUNCTION && kind != NVS_KIND_KERNEL)
+		return NULL;
+	arg = nvs_call_arg_at(call, i);
+	k = arg.absent ? NULL : nvs_handles_get_kernel(handles, arg.value);
+	return k && k->name[0] ? nvs_demangled_name(s->trace, k->name) : NULL;
+}
+
+static void append_arg(struct words *w, const struct nvs_source *s, struct nvs_handles *handles,
+		       const struct nvs_call *call, uint32_t i)
+{
+	const char *value = function_name(s, handles, call, i);
+	char room[1100];
+	size_t n;
+
+	if (!value)
+		value = nvs_call_print(call, i, room, sizeof(room));
+	n = strlen(value);
+	append_part(w, value, n > 120 ? 117 : n);
+	if (n > 120)
+		append_part(w, "...", 3);
 }
 
 void nvs_call_text(char text[NVS_CALL_TEXT_BYTES], const struct nvs_source *s,
 		   struct nvs_handles *handles, const struct nvs_call *call)
 {
-	char value[1100], end[64];
+	char end[64];
 	struct words words = {text, NVS_CALL_TEXT_BYTES, 0}, *w = &words;
 
-	append_text(w, "(");
+	append_part(w, "(", 1);
 	for (uint32_t i = 0; i < call->nargs && w->n < MAX_TEXT; i++) {
-		print_arg(s, handles, call, i, value, sizeof(value));
-		append_text(w, i ? ", " : "");
+		if (i)
+			append_part(w, ", ", 2);
 		append_text(w, call->api->arg[i]);
-		append_text(w, "=");
-		append_text(w, value);
+		append_part(w, "=", 1);
+		append_arg(w, s, handles, call, i);
 	}
 	if (w->n < NVS_CALL_TEXT_BYTES - sizeof(end)) {
-		append_text(w, ")");
+		append_part(w, ")", 1);
 		append_text(w, print_outcome(call, end, sizeof(end)));
 	}
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "decode/analysis/call_text.h"
+#include "decode/calls/args.h"
 #include "decode/base/digits.h"
 #include "decode/trace/demangled_names.h"
 
@@ -86,6 +87,15 @@ static void append_arg(struct words *w, const struct nvs_source *s, struct nvs_h
 	char room[1100];
 	size_t n;
 
+	if (!value && w->room - w->n > NVS_ARG_NUMBER_BYTES) {
+		char *end = nvs_call_put_number(w->text + w->n, call, i);
+
+		if (end) {
+			*end = '\0';
+			w->n = (size_t)(end - w->text);
+			return;
+		}
+	}
 	if (!value)
 		value = nvs_call_print(call, i, room, sizeof(room));
 	n = strlen(value);

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include "decode/base/digits.h"
 #include "decode/calls/args.h"
 
 static bool is_recorded(const struct nvs_call *call, uint32_t index)
@@ -140,32 +139,43 @@ static void print_string(const struct nvs_arg *arg, char *dst, size_t room)
 	snprintf(dst + n, room - n, "\"%s", arg->value > arg->length ? "..." : "");
 }
 
-static void print_number(const struct nvs_arg *arg, char *dst, size_t room)
+char *nvs_arg_put_number(char *dst, uint32_t kind, uint64_t value)
 {
-	char text[2 + NVS_DIGITS];
-	char *end = arg->kind == NVS_KIND_UNSIGNED
-			    ? nvs_put_dec(text, arg->value)
-			    : nvs_put_hex(nvs_put_text(text, "0x", 2), arg->value);
-	size_t n = (size_t)(end - text);
+	if (kind == NVS_KIND_SIGNED && (int64_t)value < 0) {
+		*dst++ = '-';
+		value = -value;
+	}
+	return kind == NVS_KIND_SIGNED || kind == NVS_KIND_UNSIGNED
+		       ? nvs_put_dec(dst, value)
+		       : nvs_put_hex(nvs_put_text(dst, "0x", 2), value);
+}
 
-	if (!room)
-		return;
-	n = n < room ? n : room - 1;
-	*nvs_put_text(dst, text, n) = '\0';
+char *nvs_call_put_number(char *dst, const struct nvs_call *call, uint32_t index)
+{
+	uint32_t kind = call->api->kinds[index];
+	uint64_t value = call->args[index];
+
+	if (kind == NVS_KIND_STRING || !is_recorded(call, index))
+		return NULL;
+	return nvs_arg_put_number(dst, kind,
+				  kind == NVS_KIND_SIGNED ? (uint64_t)(int32_t)value : value);
 }
 
 char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, size_t room)
 {
-	struct nvs_arg arg = nvs_call_arg_at(call, index);
+	char text[NVS_ARG_NUMBER_BYTES];
+	char *end = nvs_call_put_number(text, call, index);
+	struct nvs_arg arg;
 
+	if (end) {
+		snprintf(dst, room, "%.*s", (int)(end - text), text);
+		return dst;
+	}
+	arg = nvs_call_arg_at(call, index);
 	if (arg.absent)
 		snprintf(dst, room, "?");
-	else if (arg.kind == NVS_KIND_STRING)
-		print_string(&arg, dst, room);
-	else if (arg.kind == NVS_KIND_SIGNED)
-		snprintf(dst, room, "%" PRId64, (int64_t)arg.value);
 	else
-		print_number(&arg, dst, room);
+		print_string(&arg, dst, room);
 	return dst;
 }
 

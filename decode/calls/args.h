@@ -8,6 +8,7 @@
 #define NVSNOOP_DECODE_CALLS_ARGS_H
 
 #include <stddef.h>
+#include "decode/base/digits.h"
 #include "decode/calls/calls.h"
 
 /* Returns true if CALL returned to its caller, with or without an error. */
@@ -21,6 +22,13 @@ static inline bool nvs_call_returned(const struct nvs_call *call)
 bool nvs_call_value(const struct nvs_call *call, enum nvs_arg_name name, uint64_t *value);
 /* Reads the first recorded argument of KIND. */
 bool nvs_call_kind(const struct nvs_call *call, enum nvs_arg_kind kind, uint64_t *value);
+
+/* Writes a number as nvs_call_print() does: at most NVS_ARG_NUMBER_BYTES bytes, without a
+ * terminating NUL. KIND: enum nvs_arg_kind, not a string's. Returns the end. */
+#define NVS_ARG_NUMBER_BYTES (NVS_DIGITS + 2)
+char *nvs_arg_put_number(char *dst, uint32_t kind, uint64_t value);
+/* The same for an argument of CALL. Returns NULL if it was not recorded, or is a string. */
+char *nvs_call_put_number(char *dst, const struct nvs_call *call, uint32_t index);
 
 /* Handles of the default streams in cuda.h. Handle 0 stands for one of them, depending on the form
  * of the entry point. */

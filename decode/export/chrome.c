@@ -3,6 +3,7 @@
  * it, too. A process has one thread for each of its threads and one for each channel. */
 #include <errno.h>
 #include "decode/base/digits.h"
+#include "decode/calls/args.h"
 #include "decode/export/slices.h"
 #include "decode/cli/json.h"
 #include "decode/report/core/report.h"
@@ -191,20 +192,12 @@ static uint32_t tid_of(const struct nvs_track_key *track, uint32_t tid)
 /* A call's argument, in quotes: a JSON number cannot hold 64 bits. */
 static void put_argument(const struct nvs_event_stream *w, const struct nvs_slice_field *f)
 {
-	char *to = reserve_text(w, 4 + NVS_DIGITS);
+	char *to = reserve_text(w, NVS_ARG_NUMBER_BYTES + 2);
 
 	if (!to)
 		return;
 	*to++ = '"';
-	if (f->kind == NVS_KIND_SIGNED) {
-		if ((int64_t)f->number < 0)
-			*to++ = '-';
-		to = nvs_put_dec(to, (int64_t)f->number < 0 ? -f->number : f->number);
-	} else {
-		to = f->kind == NVS_KIND_UNSIGNED
-			     ? nvs_put_dec(to, f->number)
-			     : nvs_put_hex(nvs_put_text(to, "0x", 2), f->number);
-	}
+	to = nvs_arg_put_number(to, f->kind, f->number);
 	*to++ = '"';
 	end_text(w, to);
 }

@@ -274,6 +274,11 @@ static void derive_uniform(const struct bench_samples *samples, const struct ben
 	else if (is_slower(four[0], four[2]))
 		bench_add_note(figures,
 			       "Banks of uniform registers are the register's number mod 4.");
+	else if (is_slower(even[3], even[2]) && is_slower(odd[3], odd[2]))
+		bench_add_note(figures,
+			       "UR0 with UR4 takes %.2f cycles whatever the third register is, UR0 "
+			       "with UR2 %.2f: no banks of three sources; why is not known.",
+			       even[3], even[2]);
 	else
 		bench_add_note(figures,
 			       "Which three uniform registers are read makes no difference: "

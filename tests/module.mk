@@ -51,7 +51,7 @@ $(BUILD)/apps/bench $(BUILD)/apps/throw $(BUILD)/apps/reload: $(BUILD)/apps/%: t
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl -lpthread
 
-include tests/sass/module.mk tests/kill/module.mk tests/tsan/module.mk tests/apps/api/module.mk tests/apps/nvtx/module.mk tests/html/module.mk tests/aarch64/module.mk
+include tests/sass/module.mk tests/kill/module.mk tests/tsan/module.mk tests/apps/api/module.mk tests/apps/nvtx/module.mk tests/html/module.mk
 
 # It judges what remains of frames on its own stack, which without optimisation are others.
 $(BUILD)/tests/unit/test_abandoned.o: override O = 2
@@ -109,3 +109,6 @@ TEST_JOBS ?= $(shell n=$$(nproc); [ $$n -gt 2 ] && n=2; echo $$n)
 check-run:
 	$(Q)BUILD=$(abspath $(BUILD)) CC='$(CC)' tests/run --log $(BUILD)/tests/log \
 	    --jobs $(TEST_JOBS) --timeout 600 $(if $(TEST),--only '$(TEST)') $(CHECK_ALL)
+
+# It needs all lists.
+include tests/aarch64/module.mk

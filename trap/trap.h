@@ -89,7 +89,9 @@ bool nvs_in_trap(void);
 
 /* The unwinder: unw_backtrace of libunwind, glibc's backtrace, or NULL for none. */
 typedef int (*nvs_backtrace_fn)(void **pcs, int max);
-void nvs_callsite_set(nvs_backtrace_fn fn);
+/* MAY_FAULT: it reads where it takes a frame to be, mapped or not. A fault then ends it, and the
+ * stack with it. */
+void nvs_callsite_set(nvs_backtrace_fn fn, bool may_fault);
 /* dl_iterate_phdr inside the trap. */
 int nvs_modules_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
 /*

@@ -247,7 +247,9 @@ void nvs_unwinder_load(void)
 	}
 	/* A failed dlopen leaves a message for the program's next dlerror(): clear it. */
 	dlerror();
-	nvs_callsite_set(fn);
+	/* libunwind validates addresses. libgcc reads the code at an address for which it has no
+	 * rules (aarch64_fallback_frame_state), also where the address is wrong. */
+	nvs_callsite_set(fn, !symbol);
 }
 
 const char *nvs_unwinder_name(void)

@@ -3,7 +3,7 @@
 # under qemu-user; tests/aarch64/skipped says which it cannot run, and why. Emulation shows what the code does, not what
 # order other processors see its stores in: the host's order applies.
 EMULATED  = $(UNIT) tests/softgpu/run tests/kill/few tests/cli/run tests/golden/read \
-            $(filter tests/life/%,$(TESTS))
+            $(filter tests/life/%,$(TESTS)) tests/aarch64/signed tests/aarch64/pages
 TESTS    += tests/aarch64/few
 
 .PHONY: check-aarch64 check-emulated emulated-deps

@@ -329,7 +329,7 @@ static void test_begin(void)
 {
 	handle(SIGUSR1, end_thread, 0);
 	nvs_process->options.backtrace = true;
-	nvs_callsite_set(ending_unwinder);
+	nvs_callsite_set(ending_unwinder, false);
 	for (int i = 0; i < 2; i++) {
 		pthread_t t;
 
@@ -339,7 +339,7 @@ static void test_begin(void)
 		pthread_join(t, NULL);
 		CHECK(ran == !by_signal && !atomic_load(&nvs_process->warming));
 	}
-	nvs_callsite_set(NULL);
+	nvs_callsite_set(NULL, false);
 	nvs_process->options.backtrace = false;
 }
 

@@ -224,7 +224,7 @@ static void test_warm(void)
 	modules[0] = (struct nvs_module_view){.nmodules = 1, .modules = &one};
 	CHECK(nvs_modules_publish(&modules[0]) == NULL);
 	nvs_process->options.backtrace = true;
-	nvs_callsite_set(slow_unwinder);
+	nvs_callsite_set(slow_unwinder, true);
 	nvs_callsite_warm();
 	CHECK(taken == NULL);
 	CHECK(!nvs_in_trap());

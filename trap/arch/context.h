@@ -11,6 +11,7 @@
 static inline uintptr_t nvs_context_pc(const mcontext_t *m);
 static inline void nvs_context_set_pc(mcontext_t *m, uintptr_t pc);
 static inline uintptr_t nvs_context_sp(const mcontext_t *m);
+static inline void nvs_context_set_sp(mcontext_t *m, uintptr_t sp);
 static inline uintptr_t nvs_context_fp(const mcontext_t *m); /* frame pointer */
 /* The register that holds the return address in functions that call no others; 0: there is none. */
 static inline uintptr_t nvs_context_lr(const mcontext_t *m);

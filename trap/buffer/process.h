@@ -69,6 +69,7 @@ struct nvs_trap_tls {
 	uint32_t depth; /* traps in flight on this thread */
 	uint32_t extra_modules;
 	bool stackless; /* the unwinder is not called on this thread */
+	uintptr_t unwinding; /* frame of nvs_unwind_guarded() while it runs; 0: it does not */
 	/* the release slot read last, which the GPU writes, for prefetching; 0: none */
 	uintptr_t progress;
 	uint32_t rung; /* channel number of the last doorbell, plus 1; 0: none */

@@ -28,6 +28,7 @@
 /* NOTIFY_CHANNEL_PENDING in the usermode page, classes c361 to c761 */
 #define DOORBELL_OFFSET 0x90u
 #define WIDEST_STORE 512u /* fxsave */
+#define UNWINDER_STACK 65536u /* that an unwinder uses at most */
 
 /* A single-step in flight; one in each thread, since signals are blocked until it is done. */
 struct pending_step {
@@ -341,6 +342,7 @@ static void run_with_buffer(struct fault_work *w, void (*fn)(void *))
 	if (nvs_tls.depth && nvs_activity_abandoned(&outer, activity.sp, alternate)) {
 		nvs_tls.depth = 0;
 		nvs_tls.stepping = false;
+		nvs_tls.unwinding = 0;
 	}
 	nvs_tls.depth++;
 	nvs_tls.activity = activity;
@@ -387,6 +389,19 @@ static bool is_own_step(const ucontext_t *uc)
 				       &uc->uc_stack);
 }
 
+/* A fault of the unwinder, which followed a wrong address: it ends. Returns false if the fault is
+ * not its. */
+static bool end_unwinding(mcontext_t *m)
+{
+	uintptr_t frame = nvs_tls.unwinding;
+
+	if (!frame || !nvs_tls.depth || frame - nvs_context_sp(m) > UNWINDER_STACK)
+		return false;
+	nvs_context_set_sp(m, frame);
+	nvs_context_set_pc(m, (uintptr_t)nvs_unwind_faulted);
+	return true;
+}
+
 bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 {
 	ucontext_t *uc = ucontext;
@@ -401,6 +416,8 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 		nvs_context_set_pc(m, fixup);
 		return true;
 	}
+	if (end_unwinding(m))
+		return true;
 	onward = info->si_code == SI_KERNEL ? nvs_patch_resume_at(nvs_context_pc(m)) : 0;
 	if (onward) {
 		nvs_context_set_pc(m, onward);

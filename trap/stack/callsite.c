@@ -12,6 +12,7 @@
 #include "trap/arch/context.h"
 #include "trap/stack/stackcache.h"
 #include "trap/buffer/process.h"
+#include "trap/low/guard.h"
 #include "trap/low/poison.h"
 
 #define MAX_FRAMES 256
@@ -20,6 +21,7 @@
 #define MAX_EXTRA 4
 
 static nvs_backtrace_fn unwinder;
+static bool unwinder_may_fault;
 
 /* glibc 2.35 and later: finds the object at an address without a lock. Layout: <dlfcn.h>. */
 struct find_object {
@@ -33,12 +35,30 @@ static int (*find_object)(void *, struct find_object *);
 
 static __thread struct dl_phdr_info extra_modules[MAX_EXTRA];
 
-void nvs_callsite_set(nvs_backtrace_fn fn)
+void nvs_callsite_set(nvs_backtrace_fn fn, bool may_fault)
 {
 	void *symbol = dlsym(RTLD_DEFAULT, "_dl_find_object");
 
 	__builtin_memcpy(&find_object, &symbol, sizeof(find_object));
 	unwinder = fn;
+	unwinder_may_fault = may_fault;
+}
+
+/* An unwinder that faults has returned the frames before. */
+static int call_unwinder(void **pcs, int max)
+{
+	int n;
+
+	if (!unwinder_may_fault)
+		return unwinder(pcs, max);
+	for (n = 0; n < max; n++)
+		pcs[n] = NULL;
+	n = nvs_unwind_guarded(unwinder, pcs, max, &nvs_tls.unwinding);
+	if (n >= 0)
+		return n;
+	for (n = 0; n < max && pcs[n]; n++)
+		;
+	return n;
 }
 
 static bool module_covers(const struct dl_phdr_info *m, uintptr_t pc)
@@ -114,7 +134,7 @@ void nvs_callsite_warm(void)
 	/* As in the trap, so that this does not take the loader's lock either. */
 	nvs_tls.depth++;
 	atomic_fetch_add(&nvs_process->warming, 1);
-	unwinder(pcs, 4);
+	call_unwinder(pcs, 4);
 	atomic_fetch_sub(&nvs_process->warming, 1);
 	nvs_tls.depth--;
 }
@@ -145,11 +165,11 @@ static uint32_t unwind_stack(void **pcs, const struct where *w, bool called, voi
 {
 	uintptr_t wanted = called ? nvs_return_address(w->sp, w->lr) : w->pc;
 	const struct nvs_module_view *view = atomic_load(&nvs_process->modules);
-	int n = nvs_tls.stackless ? 0 : unwinder(pcs, MAX_FRAMES);
+	int n = nvs_tls.stackless ? 0 : call_unwinder(pcs, MAX_FRAMES);
 
 	while (n > 0 && n < MAX_FRAMES && !known_module(view, (uintptr_t)pcs[n - 1]) &&
 	       add_module((uintptr_t)pcs[n - 1]))
-		n = unwinder(pcs, MAX_FRAMES);
+		n = call_unwinder(pcs, MAX_FRAMES);
 	for (int i = 0; i < n; i++)
 		pcs[i] = (void *)nvs_strip_return((uintptr_t)pcs[i]);
 	for (int i = 0; i < n && i < OWN_FRAMES; i++) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "preload/api/intercept/api.h"
 #include "preload/base/preload.h"
+#include "trap/arch/context.h"
 #include "trap/arch/cpu.h"
 #include "trap/buffer/calls.h"
 #include "trap/buffer/process.h"
@@ -95,6 +96,7 @@ static bool unwind_frame(struct stack_walk *w, struct nvs_cfi *cfi, uint64_t *pc
 	    cfi->signal || cfi->ra_rule != NVS_REG_AT_CFA || !cfi->sp_is_cfa ||
 	    !find_cfa(w, cfi, &cfa) || !read_word(w, cfa + (uint64_t)cfi->ra_offset, pc))
 		return false;
+	*pc = nvs_strip_return(*pc);
 	move_fp(w, cfi, cfa);
 	w->sp = cfa;
 	return *pc;

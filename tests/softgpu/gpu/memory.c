@@ -3,23 +3,25 @@
  * not affected when the program moves, protects or unmaps its own mappings. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include "gpu.h"
 
 struct sg_memory *sg_memory_new(const char *name, uint64_t size)
 {
 	struct sg_memory *m = calloc(1, sizeof(*m));
+	uint64_t page = getauxval(AT_PAGESZ);
 
 	size = (size + 4095) & ~4095ull;
 	m->refs = 1;
 	m->size = size;
-	m->fd = sg_memfd(name, size);
 	/*
 	 * One page longer than the object, so that a tool that searches /proc/self/maps for unknown
 	 * doorbells does not mistake the GPU's mapping for one: a real GPU has no mapping in the
-	 * process.
+	 * process. Where qemu-user makes pages larger, it cuts mappings at the end of their file.
 	 */
+	m->fd = sg_memfd(name, page == 4096 ? size : size + page);
 	if (m->fd >= 0)
-		m->map = sg_mmap(NULL, size + 4096, PROT_READ | PROT_WRITE,
+		m->map = sg_mmap(NULL, size + page, PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_NORESERVE, m->fd, 0);
 	if (m->fd < 0 || m->map == MAP_FAILED) {
 		if (m->fd >= 0)
@@ -62,7 +64,7 @@ void sg_memory_put(struct sg_memory *m)
 {
 	if (!m || __atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL))
 		return;
-	sg_munmap(m->map, m->size + 4096);
+	sg_munmap(m->map, m->size + getauxval(AT_PAGESZ));
 	sg_close(m->fd);
 	free(m);
 }

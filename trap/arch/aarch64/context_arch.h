@@ -18,6 +18,11 @@ static inline uintptr_t nvs_context_sp(const mcontext_t *m)
 	return m->sp;
 }
 
+static inline void nvs_context_set_sp(mcontext_t *m, uintptr_t sp)
+{
+	m->sp = sp;
+}
+
 static inline uintptr_t nvs_context_fp(const mcontext_t *m)
 {
 	return m->regs[29];

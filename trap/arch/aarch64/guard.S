@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads that survive a fault, and the switch to the trap's own stack.
+ * Loads and unwinders that survive a fault, and the switch to the trap's own stack.
  *
  * The SIGSEGV handler calls nvs_guard_fixup() with the faulting address. Each pair in its table is
  * an instruction that may fault and the address at which to continue.
@@ -151,5 +151,56 @@
 	.cfi_restore x30
 	ret
 	end	nvs_on_stack
+
+/*
+ * int nvs_unwind_guarded(int (*fn)(void **, int), void **pcs, int max, uintptr_t *frame): fn(pcs, max), or -1 after a
+ * fault. The frame has what the caller's registers were, for nvs_unwind_faulted.
+ */
+	function nvs_unwind_guarded
+	stp	x29, x30, [sp, #-176]!
+	.cfi_def_cfa_offset 176
+	.cfi_offset x29, -176
+	.cfi_offset x30, -168
+	mov	x29, sp
+	.cfi_def_cfa_register x29
+	stp	x19, x20, [sp, #16]
+	stp	x21, x22, [sp, #32]
+	stp	x23, x24, [sp, #48]
+	stp	x25, x26, [sp, #64]
+	stp	x27, x28, [sp, #80]
+	stp	d8, d9, [sp, #96]
+	stp	d10, d11, [sp, #112]
+	stp	d12, d13, [sp, #128]
+	stp	d14, d15, [sp, #144]
+	str	x3, [sp, #160]
+	str	x29, [x3]
+	mov	x9, x0
+	mov	x0, x1
+	mov	w1, w2
+	blr	x9
+	b	.Lunwound
+	.globl	nvs_unwind_faulted
+	.hidden	nvs_unwind_faulted
+nvs_unwind_faulted:
+	mov	x29, sp
+	ldp	x19, x20, [sp, #16]
+	ldp	x21, x22, [sp, #32]
+	ldp	x23, x24, [sp, #48]
+	ldp	x25, x26, [sp, #64]
+	ldp	x27, x28, [sp, #80]
+	ldp	d8, d9, [sp, #96]
+	ldp	d10, d11, [sp, #112]
+	ldp	d12, d13, [sp, #128]
+	ldp	d14, d15, [sp, #144]
+	mov	w0, #-1
+.Lunwound:
+	ldr	x3, [sp, #160]
+	str	xzr, [x3]
+	ldp	x29, x30, [sp], #176
+	.cfi_def_cfa sp, 0
+	.cfi_restore x29
+	.cfi_restore x30
+	ret
+	end	nvs_unwind_guarded
 
 	.section .note.GNU-stack, "", @progbits

@@ -20,6 +20,11 @@ static inline uintptr_t nvs_context_sp(const mcontext_t *m)
 	return (uintptr_t)m->gregs[REG_RSP];
 }
 
+static inline void nvs_context_set_sp(mcontext_t *m, uintptr_t sp)
+{
+	m->gregs[REG_RSP] = (greg_t)sp;
+}
+
 static inline uintptr_t nvs_context_fp(const mcontext_t *m)
 {
 	return (uintptr_t)m->gregs[REG_RBP];

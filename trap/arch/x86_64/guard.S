@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loads that survive a fault, and the switch to the trap's own stack.
+ * Loads and unwinders that survive a fault, and the switch to the trap's own stack.
  *
  * The SIGSEGV handler calls nvs_guard_fixup() with the faulting RIP. Each pair in its table is an
  * instruction that may fault and the address at which to continue. The last two are in walk.S.
@@ -110,5 +110,49 @@ nvs_on_stack:
 	ret
 	.cfi_endproc
 	.size	nvs_on_stack, . - nvs_on_stack
+
+/*
+ * int nvs_unwind_guarded(int (*fn)(void **, int), void **pcs, int max, uintptr_t *frame): fn(pcs, max), or -1 after a
+ * fault. The frame has what the caller's registers were, for nvs_unwind_faulted.
+ */
+	.globl	nvs_unwind_guarded
+	.hidden	nvs_unwind_guarded
+	.type	nvs_unwind_guarded, @function
+nvs_unwind_guarded:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	pushq	%rcx
+	movq	%rsp, (%rcx)
+	movq	%rdi, %rax
+	movq	%rsi, %rdi
+	movl	%edx, %esi
+	call	*%rax
+	jmp	1f
+	.globl	nvs_unwind_faulted
+	.hidden	nvs_unwind_faulted
+nvs_unwind_faulted:
+	leaq	48(%rsp), %rbp
+	movl	$-1, %eax
+1:	popq	%rcx
+	movq	$0, (%rcx)
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbx
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	ret
+	.cfi_endproc
+	.size	nvs_unwind_guarded, . - nvs_unwind_guarded
 
 	.section .note.GNU-stack, "", @progbits

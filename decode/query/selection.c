@@ -27,9 +27,12 @@ static bool is_thread(const struct nvs_pattern *p, const void *arg)
 
 bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread)
 {
-	const struct nvs_trace_thread *t = nvs_trace_thread_at(s->trace, thread);
 	struct nvs_trace_thread unknown = {.thread = thread};
+	const struct nvs_trace_thread *t;
 
+	if (!s->query->thread.n)
+		return true;
+	t = nvs_trace_thread_at(s->trace, thread);
 	return nvs_patterns_select(&s->query->thread, is_thread, t ? t : &unknown);
 }
 
@@ -40,7 +43,8 @@ static bool is_channel(const struct nvs_pattern *p, const void *arg)
 
 bool nvs_filter_channel(const struct nvs_source *s, uint32_t channel)
 {
-	return nvs_patterns_select(&s->query->channel, is_channel, &channel);
+	return !s->query->channel.n ||
+	       nvs_patterns_select(&s->query->channel, is_channel, &channel);
 }
 
 /* Also matches without version suffixes: cuMemcpyHtoD of the headers is cuMemcpyHtoD_v2 here. */

@@ -11,6 +11,7 @@
 struct dump {
 	struct nvs_dumper dumper;
 	struct nvs_source *source;
+	struct nvs_dump_origin origin;
 	struct nvs_address_space place;
 	uint8_t pushbuffer; /* kinds of memory of the segments so far */
 	bool show;
@@ -67,7 +68,8 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	if (d->show && d->dumper.json)
 		nvs_dump_json_submission(d->dumper.out, d->source, s, call);
 	else if (d->show)
-		nvs_dump_text_submission(&d->dumper.line, d->dumper.out, d->source, s, call, true);
+		nvs_dump_text_submission(&d->dumper.line, &d->origin, d->dumper.out, d->source, s,
+					 call, true);
 	return 0;
 }
 
@@ -105,6 +107,7 @@ static int dump_trace(struct nvs_run *run, struct nvs_source *s)
 	if (!r)
 		r = nvs_dump_end(&d.dumper);
 	nvs_dump_free(&d.dumper);
+	nvs_line_free(&d.origin.text);
 	return r;
 }
 

@@ -76,11 +76,23 @@ void nvs_dump_free(struct nvs_dumper *d);
 
 /* submission_header.c: members of a JSON object. */
 void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t);
+/* Who submitted, and to which channel: text that many submissions in a row have in common. Begins
+ * as zeros; its text is freed by the caller. */
+struct nvs_dump_origin {
+	struct nvs_dump_origin_key {
+		const char *api, *runtime_api, *site, *line; /* these stay as they are */
+		uint32_t thread, tid, channel, token;
+		char name[sizeof(((struct nvs_trace_thread *)NULL)->name)]; /* of the thread */
+	} key;
+	struct nvs_line_buffer text;
+};
+
 /* The line or JSON object that identifies the submission; the line is appended to L. RING: with
  * GP_GET and the GPFIFO's address. */
-void nvs_dump_text_submission(struct nvs_line_buffer *l, const struct nvs_out *out,
-			      const struct nvs_source *source, const struct nvs_submission *s,
-			      const struct nvs_call *call, bool ring);
+void nvs_dump_text_submission(struct nvs_line_buffer *l, struct nvs_dump_origin *o,
+			      const struct nvs_out *out, const struct nvs_source *source,
+			      const struct nvs_submission *s, const struct nvs_call *call,
+			      bool ring);
 void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s, const struct nvs_call *call);
 /* Prints a line with the memory that the CPU writes to submit. PUSHBUFFER: kinds of its

@@ -19,6 +19,7 @@ struct ops {
 	struct nvs_out *out;
 	struct nvs_source *source;
 	struct nvs_line_buffer text; /* of the submission, not written yet */
+	struct nvs_dump_origin origin;
 	struct nvs_address_space place;
 	struct nvs_tally tally;
 	struct nvs_arguments *arguments;
@@ -318,7 +319,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 		nvs_dump_json_submission(o->out, o->source, s, call);
 		return 0;
 	}
-	nvs_dump_text_submission(&o->text, o->out, o->source, s, call, false);
+	nvs_dump_text_submission(&o->text, &o->origin, o->out, o->source, s, call, false);
 	return 0;
 }
 
@@ -429,6 +430,7 @@ static int print_trace(struct nvs_run *run, struct nvs_source *s)
 		print_totals(&o);
 	nvs_arguments_free(o.arguments);
 	nvs_line_free(&o.text);
+	nvs_line_free(&o.origin.text);
 	return r;
 }
 

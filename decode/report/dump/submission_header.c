@@ -34,26 +34,68 @@ static void put_text(struct nvs_line_buffer *l, const char *text)
 		l->length += strlen(nvs_escape(to, room, text, n));
 }
 
-static void put_site(struct nvs_line_buffer *l, const char *api, const struct nvs_source *source,
-		     uint32_t stack)
+static void put_site(struct nvs_line_buffer *l, const struct nvs_dump_origin_key *key)
 {
-	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, stack);
-	const char *line = nvs_trace_callsite_line(source->trace, stack);
-
 	nvs_line_text(l, " api ");
-	put_text(l, api);
-	if (*site->runtime_api) {
+	put_text(l, key->api);
+	if (*key->runtime_api) {
 		nvs_line_text(l, " < ");
-		put_text(l, site->runtime_api);
+		put_text(l, key->runtime_api);
 	}
-	if (*site->site && strcmp(site->site, api)) {
+	if (*key->site && strcmp(key->site, key->api)) {
 		nvs_line_text(l, " < ");
-		put_text(l, site->site);
+		put_text(l, key->site);
 	}
-	if (*line) {
+	if (*key->line) {
 		nvs_line_text(l, " ");
-		put_text(l, line);
+		put_text(l, key->line);
 	}
+}
+
+/* From the thread to the token. */
+static void put_origin(struct nvs_line_buffer *l, const struct nvs_dump_origin_key *key)
+{
+	if (key->thread == NVS_NONE)
+		nvs_line_text(l, "thread -");
+	else
+		nvs_line_dec(l, "thread ", key->tid ? key->tid : key->thread);
+	if (key->name[0]) {
+		nvs_line_text(l, " (");
+		put_text(l, key->name);
+		nvs_line_text(l, ")");
+	}
+	put_site(l, key);
+	nvs_line_dec(l, " channel ", key->channel);
+	nvs_line_hex(l, " token 0x", key->token);
+}
+
+/* Appends it; it is made anew only if it is not that of the submission before. */
+static void append_origin(struct nvs_line_buffer *l, struct nvs_dump_origin *o,
+			  const struct nvs_source *source, const struct nvs_submission *s,
+			  const struct nvs_call *call)
+{
+	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, s->rec->stack);
+	struct nvs_dump_origin_key key;
+	char *to;
+
+	memset(&key, 0, sizeof(key));
+	key.thread = s->thread->thread;
+	key.tid = s->thread->tid;
+	memcpy(key.name, s->thread->name, sizeof(key.name));
+	key.api = nvs_source_api(source, s, call);
+	key.runtime_api = site->runtime_api;
+	key.site = site->site;
+	key.line = nvs_trace_callsite_line(source->trace, s->rec->stack);
+	key.channel = s->channel->channel;
+	key.token = s->rec->token;
+	if (memcmp(&key, &o->key, sizeof(key))) {
+		o->key = key;
+		o->text.length = 0;
+		put_origin(&o->text, &key);
+	}
+	to = nvs_line_reserve(l, o->text.length);
+	if (to && o->text.length)
+		l->length = (size_t)(nvs_put_text(to, o->text.text, o->text.length) - l->text);
 }
 
 void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t)
@@ -88,9 +130,10 @@ static void put_seconds(struct nvs_line_buffer *l, int64_t ns)
 	nvs_line_text(l, " s ");
 }
 
-void nvs_dump_text_submission(struct nvs_line_buffer *l, const struct nvs_out *out,
-			      const struct nvs_source *source, const struct nvs_submission *s,
-			      const struct nvs_call *call, bool ring)
+void nvs_dump_text_submission(struct nvs_line_buffer *l, struct nvs_dump_origin *o,
+			      const struct nvs_out *out, const struct nvs_source *source,
+			      const struct nvs_submission *s, const struct nvs_call *call,
+			      bool ring)
 {
 	int64_t ns;
 
@@ -99,18 +142,7 @@ void nvs_dump_text_submission(struct nvs_line_buffer *l, const struct nvs_out *o
 	nvs_line_text(l, " ");
 	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
 		put_seconds(l, ns);
-	if (s->thread->thread == NVS_NONE)
-		nvs_line_text(l, "thread -");
-	else
-		nvs_line_dec(l, "thread ", s->thread->tid ? s->thread->tid : s->thread->thread);
-	if (s->thread->name[0]) {
-		nvs_line_text(l, " (");
-		put_text(l, s->thread->name);
-		nvs_line_text(l, ")");
-	}
-	put_site(l, nvs_source_api(source, s, call), source, s->rec->stack);
-	nvs_line_dec(l, " channel ", s->channel->channel);
-	nvs_line_hex(l, " token 0x", s->rec->token);
+	append_origin(l, o, source, s, call);
 	nvs_line_dec(l, " sequence ", s->rec->sequence);
 	nvs_line_dec(l, " put ", s->rec->old_put);
 	nvs_line_dec(l, "->", s->rec->new_put);

@@ -2,6 +2,7 @@
 /* --dump: prints the line of a submission: time, thread, API, channel and ring state. */
 #include <inttypes.h>
 #include <string.h>
+#include "decode/base/digits.h"
 #include "decode/cli/json.h"
 #include "decode/report/dump/methods.h"
 #include "decode/report/core/trace_columns.h"

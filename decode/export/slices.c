@@ -11,9 +11,9 @@
 #define ITEMS 3u /* that an event is at most: itself and two tracks */
 #define BATCH_FIELDS 4096u
 #define ITEM_FIELDS (NVS_CALL_MAX_ARGS + 5) /* of a call; others have fewer */
-#define SHORT_TEXT 1024u /* longer ones are allocated */
+#define SHORT_TEXT 512u /* longer ones are allocated */
 #define ITEM_TEXT ((ITEM_FIELDS + 4) * SHORT_TEXT) /* at most, of an item and its track */
-#define BATCH_TEXT (4 * ITEM_TEXT)
+#define BATCH_TEXT (8 * ITEM_TEXT)
 
 struct slice_item {
 	enum { TRACK, SLICE, RANGE, MEMORY } what;

@@ -16,7 +16,7 @@ int nvs_batches_init(struct nvs_batches *b, size_t bytes, void (*run)(void *batc
 
 void *nvs_batches_start(struct nvs_batches *b)
 {
-	void **next = b->all + b->next++ % NVS_BATCHES;
+	void **next = b->all + b->next % NVS_BATCHES;
 
 	if (b->running == NVS_BATCHES) {
 		nvs_pipeline_take(b->pipeline);
@@ -24,6 +24,7 @@ void *nvs_batches_start(struct nvs_batches *b)
 	}
 	if (!*next)
 		*next = calloc(1, b->bytes);
+	b->next += *next != NULL;
 	return b->now = *next;
 }
 

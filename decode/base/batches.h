@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A few batches of work that one thread fills while another one runs those before, in order: see
- * pipeline.h. A batch is zeroed when it is created, and else as its last run left it. */
+ * pipeline.h. A batch is zeroed when it is created; later it is as its last run left it. */
 #ifndef NVSNOOP_DECODE_BASE_BATCHES_H
 #define NVSNOOP_DECODE_BASE_BATCHES_H
 
@@ -24,7 +24,8 @@ void *nvs_batches_start(struct nvs_batches *b);
 void nvs_batches_put(struct nvs_batches *b);
 /* The same, and waits until all have run. */
 void nvs_batches_drain(struct nvs_batches *b);
-/* The current batch may be dropped. ITEM, which may be NULL, frees what a batch has. */
+/* A current batch that was not put does not run. ITEM, which may be NULL, frees what a batch has.
+ */
 void nvs_batches_free(struct nvs_batches *b, void (*item)(void *batch));
 
 #endif

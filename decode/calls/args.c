@@ -152,11 +152,13 @@ char *nvs_arg_put_number(char *dst, uint32_t kind, uint64_t value)
 
 char *nvs_call_put_number(char *dst, const struct nvs_call *call, uint32_t index)
 {
-	uint32_t kind = call->api->kinds[index];
-	uint64_t value = call->args[index];
+	uint64_t value;
+	uint32_t kind;
 
-	if (kind == NVS_KIND_STRING || !is_recorded(call, index))
+	if (!is_recorded(call, index) || call->api->kinds[index] == NVS_KIND_STRING)
 		return NULL;
+	kind = call->api->kinds[index];
+	value = call->args[index];
 	return nvs_arg_put_number(dst, kind,
 				  kind == NVS_KIND_SIGNED ? (uint64_t)(int32_t)value : value);
 }

@@ -166,7 +166,7 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o)
 	if (!out->file)
 		return -ENOMEM;
 	setvbuf(out->file, buffer, _IOFBF, sizeof(buffer));
-	/* Reports are printed by one thread. */
+	/* One thread at a time prints. */
 	__fsetlocking(out->file, FSETLOCKING_BYCALLER);
 	return 0;
 }

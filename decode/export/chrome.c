@@ -294,13 +294,15 @@ static int on_slice(struct nvs_event_stream *w, const struct nvs_slice *s)
  * async events with an id. */
 static int on_range(struct nvs_event_stream *w, const struct nvs_slice_range *r)
 {
-	const char *phase = r->marked ? "i" : r->id ? (r->ends ? "e" : "b") : r->ends ? "E" : "B";
+	const char *phase = r->marked  ? "i"
+			    : r->nests ? (r->ends ? "E" : "B")
+				       : (r->ends ? "e" : "b");
 	struct nvs_slice_field detail = {.name = "nvtx", .text = r->detail};
 
 	begin_event(w, phase, r->started ? "nvtx started" : "nvtx", r->name, r->tid, r->at);
 	if (r->marked) {
 		PUT(w, ",\"s\":\"t\"");
-	} else if (r->id) {
+	} else if (!r->nests) {
 		PUT(w, ",\"id\":");
 		put_number(w, r->id);
 	}

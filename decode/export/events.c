@@ -293,7 +293,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	memset(&w->own->tally, 0, sizeof(w->own->tally));
 	w->own->releases = 0;
 	w->own->skips = false;
-	return r ? r : ferror_unlocked(w->run->out->file);
+	return r;
 }
 
 /* ---- ranges ---- */

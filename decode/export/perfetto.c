@@ -85,11 +85,10 @@ struct interned_name {
 	uint32_t number;
 };
 
-/* A short name that was used lately, by its address: most names are constants. */
+/* A name of annotations that was used lately, by its address: these live as long as the trace. */
 struct recent_name {
 	const char *text;
-	uint32_t field, number;
-	char copy[40];
+	uint32_t number;
 };
 
 #define RECENT_NAMES 256u
@@ -151,32 +150,23 @@ static uint32_t find_or_add_name(const struct nvs_event_stream *w, uint32_t fiel
 	return end_packet(w, p) ? 0 : name->number;
 }
 
-/* The same, without a hash for a name at the same place as before. */
-static uint32_t intern_name(const struct nvs_event_stream *w, uint32_t field, const char *text)
+/* The same for an annotation, without a hash if it was used lately. */
+static uint32_t intern_annotation(const struct nvs_event_stream *w, const char *text)
 {
 	struct perfetto_state *st = nvs_slices_to(w);
-	uint64_t place = ((uintptr_t)text + field) * 0x9e3779b97f4a7c15ull;
+	uint64_t place = (uintptr_t)text * 0x9e3779b97f4a7c15ull;
 	struct recent_name *recent = st->recent + (place >> 32) % RECENT_NAMES;
 
-	/* Names of annotations live as long as the trace, so the same place has the same name. */
-	if (recent->text == text && recent->field == field &&
-	    (field == INTERNED_ANNOTATIONS || !strcmp(recent->copy, text)))
+	if (recent->text == text)
 		return recent->number;
-	*recent = (struct recent_name){NULL};
-	if (strlen(text) < sizeof(recent->copy)) {
-		strcpy(recent->copy, text);
-		recent->text = text;
-		recent->field = field;
-		recent->number = find_or_add_name(w, field, text);
-		return recent->number;
-	}
-	return find_or_add_name(w, field, text);
+	*recent = (struct recent_name){text, find_or_add_name(w, INTERNED_ANNOTATIONS, text)};
+	return recent->number;
 }
 
 static void put_name(const struct nvs_event_stream *w, const char *text)
 {
 	struct perfetto_state *st = nvs_slices_to(w);
-	uint32_t number = intern_name(w, INTERNED_EVENTS, text);
+	uint32_t number = find_or_add_name(w, INTERNED_EVENTS, text);
 
 	if (number)
 		nvs_proto_uint(&st->packet, EVENT_NAME_ID, number);
@@ -190,7 +180,7 @@ static struct nvs_proto *begin_annotation(const struct nvs_event_stream *w, cons
 {
 	struct perfetto_state *st = nvs_slices_to(w);
 	struct nvs_proto *p = &st->packet;
-	uint32_t number = intern_name(w, INTERNED_ANNOTATIONS, name);
+	uint32_t number = intern_annotation(w, name);
 
 	nvs_proto_begin(p, EVENT_ANNOTATION);
 	if (number)
@@ -205,7 +195,7 @@ static void annotate_number(const struct nvs_event_stream *w, const char *name, 
 			    uint64_t value)
 {
 	struct nvs_proto *p = &((struct perfetto_state *)nvs_slices_to(w))->packet;
-	uint32_t number = intern_name(w, INTERNED_ANNOTATIONS, name);
+	uint32_t number = intern_annotation(w, name);
 
 	if (number) {
 		nvs_proto_pair(p, EVENT_ANNOTATION, (const uint32_t[]){ANNOTATION_ID, kind},

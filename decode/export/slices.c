@@ -370,14 +370,10 @@ static int on_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g
 
 /* ---- ranges and memory ---- */
 
-/* A range that nests with its thread's calls has no id: it was pushed in the default domain. */
 static uint64_t range_id(struct slice_queue *q, const struct nvs_nvtx_event *e)
 {
 	uint64_t id;
 
-	if (e->what == NVS_NVTX_MARKED ||
-	    (e->node->key.kind == NVS_NVTX_PUSH && !e->node->key.domain))
-		return 0;
 	if (e->what == NVS_NVTX_ENDED)
 		return e->tag ? *e->tag : 0;
 	id = ++q->ranges;
@@ -389,7 +385,8 @@ static uint64_t range_id(struct slice_queue *q, const struct nvs_nvtx_event *e)
 static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *range)
 {
 	const struct nvs_nvtx_event *e = range->event;
-	bool ends = e->what == NVS_NVTX_ENDED;
+	bool ends = e->what == NVS_NVTX_ENDED, marked = e->what == NVS_NVTX_MARKED;
+	bool nests = e->node->key.kind == NVS_NVTX_PUSH && !e->node->key.domain;
 	struct nvs_track_key track = {NVS_TRACK_NVTX, ends ? e->told : e->thread,
 				      e->node->key.domain};
 	struct slice_queue *q = queue_of(w);
@@ -407,9 +404,10 @@ static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *ra
 		.track = track,
 		.tid = tid,
 		.ends = ends,
-		.marked = e->what == NVS_NVTX_MARKED,
+		.marked = marked,
 		.started = e->node->key.kind == NVS_NVTX_START,
-		.id = range_id(q, e),
+		.nests = nests,
+		.id = marked || nests ? 0 : range_id(q, e),
 		.at = ends ? range->end : range->begin,
 		.name = keep_text(q, *range->name ? range->name : "-"),
 		.detail = keep_text(q, ends ? ""

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Events as viewers show them: slices on tracks, connected by flows, each with a list of fields.
  * They are complete in themselves: an export encodes them in a thread of its own, in order, while
- * the trace is read on. */
+ * the rest of the trace is read. */
 #ifndef NVSNOOP_DECODE_EXPORT_SLICES_H
 #define NVSNOOP_DECODE_EXPORT_SLICES_H
 
@@ -12,7 +12,7 @@ struct nvs_slice_field {
 	const char *name;
 	const char *text; /* NULL: NUMBER */
 	uint64_t number;
-	uint32_t kind; /* of NUMBER: enum nvs_kind */
+	uint32_t kind; /* of NUMBER: enum nvs_arg_kind */
 	bool argument; /* of a call: NAME may be from the trace */
 	bool of_track; /* the same for all events of the track */
 };
@@ -55,7 +55,8 @@ struct nvs_slice_range {
 	struct nvs_track_key track; /* of NVTX */
 	uint32_t tid;
 	bool ends, marked, started;
-	uint64_t id; /* of a range that does not nest with its thread's calls; 0: it does */
+	bool nests; /* with its thread's calls: it was pushed in the default domain */
+	uint64_t id; /* of a range that does not nest, 1 and up; 0: unknown at its end */
 	int64_t at;
 	const char *name, *detail; /* DETAIL: further attributes, "" for none */
 };

@@ -263,7 +263,7 @@ static void make_callsite(struct nvs_trace *t, const struct nvs_trace_stack *sta
 }
 
 /* The call site of a stack, and the pass in which it was computed: names may be read later. Its
- * line is looked up when it is asked for, once for each number of names. */
+ * line is looked up when it is asked for, until it is known. */
 struct said {
 	struct nvs_callsite site; /* first */
 	uint32_t pass, names;
@@ -322,7 +322,8 @@ const char *nvs_trace_callsite_line(struct nvs_trace *t, uint32_t number)
 
 	if (!s || !said)
 		return "";
-	if (!said->line || said->line_names != names) {
+	/* A known address may get its line later. */
+	if (!said->line || !*said->line || said->line_names != names) {
 		said->line = find_line(t, s, frame);
 		said->line_names = names;
 	}

@@ -389,8 +389,8 @@ static bool is_own_step(const ucontext_t *uc)
 				       &uc->uc_stack);
 }
 
-/* A fault of the unwinder, which followed a wrong address: it ends. Returns false if the fault is
- * not its. */
+/* Ends the unwinder after a fault of its own, at a wrong address. Returns false if the fault is not
+ * the unwinder's. */
 static bool end_unwinding(mcontext_t *m)
 {
 	uintptr_t frame = nvs_tls.unwinding;

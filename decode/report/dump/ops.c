@@ -426,6 +426,7 @@ static int print_trace(struct nvs_run *run, struct nvs_source *s)
 	r = nvs_arguments_learn(o.arguments, s);
 	if (!r)
 		r = nvs_source_read(s, &reader);
+	write_text(&o); /* what was read of a submission before a failure */
 	if (!r)
 		print_totals(&o);
 	nvs_arguments_free(o.arguments);

@@ -277,7 +277,8 @@ static void derive_uniform(const struct bench_samples *samples, const struct ben
 	else if (is_slower(even[3], even[2]) && is_slower(odd[3], odd[2]))
 		bench_add_note(figures,
 			       "UR0 with UR4 takes %.2f cycles whatever the third register is, UR0 "
-			       "with UR2 %.2f: no banks of three sources; why is not known.",
+			       "with UR2 %.2f. These are no banks of three sources; the reason is "
+			       "not known.",
 			       even[3], even[2]);
 	else
 		bench_add_note(figures,

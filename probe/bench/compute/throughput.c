@@ -197,7 +197,7 @@ static void add_note(const struct bench_samples *samples, struct bench_figures *
 	if (slow != fast)
 		bench_add_note(figures,
 			       "The fastest is %s with %.1f operations per cycle, the slowest %s "
-			       "with %.1f; of 128 lanes.",
+			       "with %.1f (an SM has 128 lanes).",
 			       fast->name, most, slow->name, least);
 }
 

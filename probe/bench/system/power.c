@@ -222,9 +222,11 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			double median;
 
 			any |= p->n && bench_max(p) > 0;
-			if (share || (!strcmp(series->x, "seconds") && k && k + 1 < series->n))
+			if (share)
 				continue;
-			median = add_figure_at(series, k, figures);
+			median = !strcmp(series->x, "seconds") && k && k + 1 < series->n
+					 ? bench_median(p)
+					 : add_figure_at(series, k, figures);
 			if (median < lowest) {
 				lowest = median;
 				at = p->x;

@@ -87,8 +87,7 @@ static char *put_size(char *p, uint64_t size)
 	static const char units[][5] = {" B", " KiB", " MiB", " GiB"};
 	int zeros = size ? __builtin_ctzll(size) : 0, unit = zeros < 30 ? zeros / 10 : 3;
 
-	p = nvs_put_dec(p, size >> 10 * unit);
-	return nvs_put_text(p, units[unit], unit ? 4 : 2);
+	return stpcpy(nvs_put_dec(p, size >> 10 * unit), units[unit]);
 }
 
 void nvs_address_kind_append(void *arg, struct nvs_line_buffer *l, uint64_t address)
@@ -99,8 +98,8 @@ void nvs_address_kind_append(void *arg, struct nvs_line_buffer *l, uint64_t addr
 
 	if (!to)
 		return;
-	to = stpcpy(nvs_put_text(to, " [", 2), kind_of(m));
-	to = put_size(nvs_put_text(to, " ", 1), m->size);
-	to = nvs_put_hex(nvs_put_text(to, " +0x", 4), address - m->address);
-	l->length = (size_t)(nvs_put_text(to, "]", 1) - l->text);
+	to = stpcpy(stpcpy(stpcpy(to, " ["), kind_of(m)), " ");
+	to = stpcpy(put_size(to, m->size), " +0x");
+	to = stpcpy(nvs_put_hex(to, address - m->address), "]");
+	l->length = (size_t)(to - l->text);
 }

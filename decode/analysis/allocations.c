@@ -667,11 +667,12 @@ int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call)
 				  .end = call->end,
 				  .thread = call->thread,
 				  .stack = call->stack};
-	int r = nvs_call_may_allocate(call) ? nvs_contexts_call(&a->contexts, call, &by.context)
-					    : 0;
+	int r;
 
-	if (r || !nvs_call_may_allocate(call) || !call->end ||
-	    call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED))
+	if (!nvs_call_may_allocate(call))
+		return 0;
+	r = nvs_contexts_call(&a->contexts, call, &by.context);
+	if (r || !call->end || call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED))
 		return r;
 	by.selected = nvs_filter_call(a->source, call);
 	a->now = &by;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "decode/analysis/call_text.h"
-#include "decode/calls/args.h"
 #include "decode/base/digits.h"
+#include "decode/calls/args.h"
 #include "decode/trace/demangled_names.h"
 
 #define MAX_TEXT (NVS_CALL_TEXT_BYTES / 2) /* no argument begins after it */

@@ -59,46 +59,23 @@ bool nvs_printable(uint32_t c)
 	       !(c >= 0x2028 && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069);
 }
 
-/* Copies eight bytes if all are plain ASCII. The upper bit of a byte is set by a value of 0x80 or
- * above, by 0x7f + 1, and by a value below 0x20 less 0x20. */
-static bool copy_plain_word(char *dst, const char *src)
-{
-	const uint64_t ones = 0x0101010101010101;
-	uint64_t w;
-
-	memcpy(&w, src, sizeof(w));
-	if ((w | (w + ones) | (w - 0x20 * ones)) & 0x80 * ones)
-		return false;
-	memcpy(dst, &w, sizeof(w));
-	return true;
-}
-
-/* Copies eight bytes at a time as long as all are plain ASCII and there is room for one more; the
- * last eight may overlap those before. Returns the number of bytes. */
-static size_t copy_plain(char *dst, size_t room, const char *src, size_t length)
-{
-	size_t n = 0;
-
-	for (; length - n >= 8 && room - n > 8; n += 8)
-		if (!copy_plain_word(dst + n, src + n))
-			return n;
-	if (length > 8 && length < room && copy_plain_word(dst + length - 8, src + length - 8))
-		return length;
-	return n;
-}
-
 char *nvs_escape(char *dst, size_t room, const char *src, size_t length)
 {
 	static const char hex[] = "0123456789abcdef";
-	size_t out = copy_plain(dst, room, src, length);
+	size_t out = 0;
 
 	if (!room)
 		return dst;
-	for (size_t i = out; i < length;) {
+	/* Almost all text. */
+	if (length < room && nvs_is_plain(src, length)) {
+		memcpy(dst, src, length);
+		dst[length] = 0;
+		return dst;
+	}
+	for (size_t i = 0; i < length;) {
 		uint32_t code;
 		size_t n;
 
-		/* Fast path: almost all text is plain ASCII. */
 		if (src[i] >= 0x20 && src[i] < 0x7f && out + 1 < room) {
 			dst[out++] = src[i++];
 			continue;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the arguments and results of calls, by name and as text. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "decode/calls/args.h"
@@ -78,6 +77,14 @@ static void read_string(const struct nvs_call *call, uint32_t index, struct nvs_
 	arg->value = value == UINT64_MAX ? 0 : value >> 32;
 }
 
+/* The value of an argument that is recorded, and no string. */
+static uint64_t value_at(const struct nvs_call *call, uint32_t index)
+{
+	uint64_t value = call->args[index];
+
+	return call->api->kinds[index] == NVS_KIND_SIGNED ? (uint64_t)(int32_t)value : value;
+}
+
 struct nvs_arg nvs_call_arg_at(const struct nvs_call *call, uint32_t index)
 {
 	struct nvs_arg arg = {
@@ -91,10 +98,8 @@ struct nvs_arg nvs_call_arg_at(const struct nvs_call *call, uint32_t index)
 		return arg;
 	if (arg.kind == NVS_KIND_STRING)
 		read_string(call, index, &arg);
-	else if (arg.kind == NVS_KIND_SIGNED)
-		arg.value = (uint64_t)(int32_t)call->args[index];
 	else
-		arg.value = call->args[index];
+		arg.value = value_at(call, index);
 	return arg;
 }
 
@@ -152,15 +157,9 @@ char *nvs_arg_put_number(char *dst, uint32_t kind, uint64_t value)
 
 char *nvs_call_put_number(char *dst, const struct nvs_call *call, uint32_t index)
 {
-	uint64_t value;
-	uint32_t kind;
-
 	if (!is_recorded(call, index) || call->api->kinds[index] == NVS_KIND_STRING)
 		return NULL;
-	kind = call->api->kinds[index];
-	value = call->args[index];
-	return nvs_arg_put_number(dst, kind,
-				  kind == NVS_KIND_SIGNED ? (uint64_t)(int32_t)value : value);
+	return nvs_arg_put_number(dst, call->api->kinds[index], value_at(call, index));
 }
 
 char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, size_t room)

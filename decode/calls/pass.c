@@ -36,7 +36,6 @@ struct nvs_pass {
 	uint64_t seen; /* bit mask of record types */
 	uint64_t called; /* bit mask of call groups; all bits if unknown */
 	struct nvs_numbers groups; /* 1 + group of each known entry point */
-	uint32_t noted_api; /* 1 + the entry point of the call that CALLED was last updated for */
 	int status; /* of the first reader that failed */
 };
 
@@ -275,12 +274,8 @@ static void note_api(struct nvs_pass *r, const struct nvs_rec_api *rec)
 /* A call of an unknown entry point counts as any group. */
 static void note_call(struct nvs_pass *r, uint32_t api)
 {
-	uintptr_t number;
+	uintptr_t number = (uintptr_t)nvs_number_get(&r->groups, api);
 
-	if (r->noted_api == api + 1)
-		return;
-	r->noted_api = api + 1;
-	number = (uintptr_t)nvs_number_get(&r->groups, api);
 	r->called |= number ? 1ull << (number - 1) : ~0ull;
 }
 

@@ -2,16 +2,12 @@
 /* Copies what is written into blocks, and passes these to a thread. */
 #include "decode/cli/background_file.h"
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "decode/base/pipeline.h"
+#include "decode/base/batches.h"
 
-#define BLOCKS 4u
 #define BLOCK_BYTES ((size_t)64 << 10)
-
-_Static_assert(BLOCKS <= NVS_PIPELINE_JOBS, "all blocks fit in the pipeline");
 
 struct file_block {
 	struct background_file *file;
@@ -22,9 +18,7 @@ struct file_block {
 
 struct background_file {
 	int fd;
-	struct nvs_pipeline *pipeline; /* NULL: all was short so far */
-	struct file_block *blocks[BLOCKS];
-	unsigned next, in_use; /* next one to fill, of the ring; number in the pipeline */
+	struct nvs_batches blocks; /* of struct file_block; no pipeline: all was short so far */
 	int failed; /* errno; belongs to the thread while it has a block */
 	int error; /* errno of the first failure that is known here */
 };
@@ -52,43 +46,26 @@ static void write_block(void *job)
 	b->error = b->file->failed;
 }
 
-/* Waits for the oldest block. Returns false if there is none. */
-static bool finish_oldest(struct background_file *f)
-{
-	const struct file_block *b = nvs_pipeline_take(f->pipeline);
-
-	if (!b)
-		return false;
-	f->in_use--;
-	f->error = f->error ? f->error : b->error;
-	return true;
-}
-
 static int put_block(struct background_file *f, const char *text, size_t n)
 {
-	struct file_block **b = f->blocks + f->next++ % BLOCKS;
+	struct file_block *b = nvs_batches_start(&f->blocks);
 
-	if (f->in_use == BLOCKS)
-		finish_oldest(f);
-	if (!*b)
-		*b = malloc(sizeof(**b));
-	if (!*b)
+	if (!b)
 		return ENOMEM;
-	(*b)->file = f;
-	(*b)->n = n;
-	memcpy((*b)->text, text, n);
-	f->in_use++;
-	nvs_pipeline_put(f->pipeline, *b);
+	f->error = f->error ? f->error : b->error;
+	b->file = f;
+	b->n = n;
+	memcpy(b->text, text, n);
+	nvs_batches_put(&f->blocks);
 	return f->error;
 }
 
 static int put_text(struct background_file *f, const char *text, size_t n)
 {
-	if (!f->pipeline && n < BLOCK_BYTES)
+	if (!f->blocks.pipeline && n < BLOCK_BYTES)
 		return write_all(f->fd, text, n);
-	if (!f->pipeline)
-		f->pipeline = nvs_pipeline_new(1, write_block);
-	if (!f->pipeline)
+	if (!f->blocks.pipeline &&
+	    nvs_batches_init(&f->blocks, sizeof(struct file_block), write_block))
 		return ENOMEM;
 	while (n && !f->error) {
 		size_t part = n < BLOCK_BYTES ? n : BLOCK_BYTES;
@@ -115,12 +92,10 @@ static int on_close(void *file)
 	struct background_file *f = file;
 	int error;
 
-	while (f->pipeline && finish_oldest(f))
-		;
-	nvs_pipeline_free(f->pipeline);
-	for (unsigned i = 0; i < BLOCKS; i++)
-		free(f->blocks[i]);
-	error = f->error;
+	if (f->blocks.pipeline)
+		nvs_batches_drain(&f->blocks);
+	error = f->error ? f->error : f->failed;
+	nvs_batches_free(&f->blocks, NULL);
 	if (close(f->fd) && !error)
 		error = errno;
 	free(f);

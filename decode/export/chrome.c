@@ -81,15 +81,9 @@ static void put_text(const struct nvs_event_stream *w, const char *s)
 /* The same for a name of our own: nothing in it is escaped. */
 static void put_own(const struct nvs_event_stream *w, const char *s)
 {
-	size_t n = strlen(s);
-	char *to = reserve_text(w, n + 2);
-
-	if (!to)
-		return;
-	*to++ = '"';
-	to = nvs_put_text(to, s, n);
-	*to++ = '"';
-	end_text(w, to);
+	PUT(w, "\"");
+	put_part(w, s, strlen(s));
+	PUT(w, "\"");
 }
 
 /* In us with three decimals. */

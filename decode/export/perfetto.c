@@ -319,8 +319,7 @@ static uint64_t track_of(const struct nvs_event_stream *w, uint32_t kind, uint32
 	if (t && t->key.number == number && t->key.domain == domain)
 		return t->uuid;
 	t = nvs_rows_at(&st->tracks, &key);
-	/* The name is missing if memory was short. */
-	if (!t || (kind < NVS_TRACKS && !t->name))
+	if (!t)
 		return 0;
 	st->latest[kind] = t;
 	if (t->uuid)
@@ -416,7 +415,6 @@ static int on_track(struct nvs_event_stream *w, const struct nvs_track *passed)
 
 	if (!t)
 		return -ENOMEM;
-	free(t->name);
 	t->name = strdup(passed->name);
 	t->tid = passed->tid;
 	return t->name ? 0 : -ENOMEM;

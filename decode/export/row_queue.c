@@ -120,13 +120,12 @@ int nvs_row_queue_add(struct nvs_row_queue *q, enum nvs_table_id table,
 	b->table[b->nrows++] = (uint8_t)table;
 	b->ncells += t->ncolumns;
 	for (uint32_t i = 0; i < t->ncolumns; i++, cell++) {
-		const struct nvs_table_cell *before = last ? last + i : cells + i;
-
 		*cell = cells[i];
-		/* Two nulls with different numbers count as different. */
-		cell->same = last && cell->known == before->known && cell->number == before->number;
 		if (cell->known && t->columns[i].text)
-			copy_text(b, cell, last ? before : NULL);
+			copy_text(b, cell, last ? last + i : NULL);
+		else
+			cell->same = last && last[i].known == cell->known &&
+				     (!cell->known || last[i].number == cell->number);
 	}
 	return 0;
 }

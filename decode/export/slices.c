@@ -16,7 +16,7 @@
 #define BATCH_TEXT (8 * ITEM_TEXT)
 
 struct slice_item {
-	enum { TRACK, SLICE, RANGE, MEMORY } what;
+	enum slice_what { TRACK, SLICE, RANGE, MEMORY } what;
 	union {
 		struct nvs_track track;
 		struct nvs_slice slice;
@@ -54,7 +54,6 @@ struct slice_queue {
 	struct nvs_slices slices; /* first */
 	const struct nvs_slice_sink *sink;
 	struct nvs_batches batches; /* of struct slice_batch */
-	struct slice_batch *now; /* being filled */
 	struct nvs_rows tracks; /* struct known_track, of the current trace */
 	const struct known_track *latest[NVS_TRACKS];
 	uint64_t ranges; /* with an id, so far */
@@ -115,45 +114,40 @@ static void empty_batch(void *batch)
 static struct slice_batch *get_batch(struct nvs_event_stream *w)
 {
 	struct slice_queue *q = queue_of(w);
-	const struct slice_batch *b = q->now;
+	struct slice_batch *b = q->batches.now;
 
 	if (b && BATCH_ITEMS - b->nitems >= ITEMS && BATCH_FIELDS - b->nfields >= ITEM_FIELDS &&
 	    BATCH_TEXT - b->ntext >= ITEM_TEXT)
-		return q->now;
+		return b;
 	nvs_batches_put(&q->batches);
-	q->now = nvs_batches_start(&q->batches);
-	q->no_memory |= !q->now;
-	if (q->now) {
-		empty_batch(q->now);
-		q->now->w = w;
+	b = nvs_batches_start(&q->batches);
+	q->no_memory |= !b;
+	if (b) {
+		empty_batch(b);
+		b->w = w;
 	}
-	return q->now;
+	return b;
 }
 
-/* Returns 0, or the failure of an earlier item. */
+/* Ends what was added to the current batch. Returns 0, or the failure of an earlier item. */
 static int end_item(const struct slice_queue *q)
 {
-	return q->no_memory ? -ENOMEM : q->now ? q->now->status : 0;
+	const struct slice_batch *b = q->batches.now;
+
+	return q->no_memory ? -ENOMEM : b->status;
 }
 
-static int drain_queue(struct slice_queue *q)
-{
-	nvs_batches_drain(&q->batches);
-	q->now = NULL;
-	return q->no_memory ? -ENOMEM : q->failed;
-}
-
-static struct slice_item *add_item(struct slice_batch *b, int what)
+static struct slice_item *add_item(struct slice_batch *b, enum slice_what what)
 {
 	struct slice_item *i = b->items + b->nitems++;
 
-	i->what = (typeof(i->what))what;
+	i->what = what;
 	return i;
 }
 
 static const char *keep_text(struct slice_queue *q, const char *text)
 {
-	struct slice_batch *b = q->now;
+	struct slice_batch *b = q->batches.now;
 	size_t n = strlen(text) + 1;
 	struct long_text *more;
 	char *to;
@@ -211,7 +205,7 @@ static uint32_t add_track(struct nvs_event_stream *w, struct nvs_track_key key)
 	t->passed = true;
 	if (key.kind == NVS_TRACK_THREAD)
 		t->tid = nvs_event_tid(w, key.number);
-	track = &add_item(q->now, TRACK)->track;
+	track = &add_item(q->batches.now, TRACK)->track;
 	*track = (struct nvs_track){key, t->tid,
 				    keep_text(q, name_track(w, &key, room, sizeof(room)))};
 	return t->tid;
@@ -219,9 +213,10 @@ static uint32_t add_track(struct nvs_event_stream *w, struct nvs_track_key key)
 
 /* ---- slices ---- */
 
-static struct nvs_slice_field *add_field(struct slice_batch *b, struct nvs_slice *s,
+static struct nvs_slice_field *add_field(struct slice_queue *q, struct nvs_slice *s,
 					 const char *name)
 {
+	struct slice_batch *b = q->batches.now;
 	struct nvs_slice_field *f = b->fields + b->nfields++;
 
 	s->nfields++;
@@ -229,10 +224,10 @@ static struct nvs_slice_field *add_field(struct slice_batch *b, struct nvs_slice
 	return f;
 }
 
-static struct nvs_slice_field *add_number(struct slice_batch *b, struct nvs_slice *s,
+static struct nvs_slice_field *add_number(struct slice_queue *q, struct nvs_slice *s,
 					  const char *name, uint64_t number)
 {
-	struct nvs_slice_field *f = add_field(b, s, name);
+	struct nvs_slice_field *f = add_field(q, s, name);
 
 	f->number = number;
 	return f;
@@ -242,7 +237,7 @@ static struct nvs_slice_field *add_number(struct slice_batch *b, struct nvs_slic
 static void add_text(struct slice_queue *q, struct nvs_slice *s, const char *name, const char *text)
 {
 	if (text && *text)
-		add_field(q->now, s, name)->text = keep_text(q, text);
+		add_field(q, s, name)->text = keep_text(q, text);
 }
 
 static void add_arguments(struct slice_queue *q, struct nvs_slice *s, const struct nvs_call *call)
@@ -254,7 +249,7 @@ static void add_arguments(struct slice_queue *q, struct nvs_slice *s, const stru
 
 		if (call->absent >> i & 1)
 			continue;
-		f = add_field(q->now, s, call->api->arg[i]);
+		f = add_field(q, s, call->api->arg[i]);
 		f->argument = true;
 		f->kind = call->api->kinds[i];
 		if (f->kind == NVS_KIND_STRING)
@@ -307,8 +302,8 @@ static int on_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
 	if (call->flags & NVS_CALL_CAPTURED)
 		add_text(q, s, "captured", "into a graph");
 	if (!call->uncounted && call->asked_submissions) {
-		add_number(q->now, s, "submissions", call->asked_submissions);
-		add_number(q->now, s, "command_bytes", call->asked_bytes);
+		add_number(q, s, "submissions", call->asked_submissions);
+		add_number(q, s, "command_bytes", call->asked_bytes);
 	}
 	return end_item(q);
 }
@@ -327,11 +322,11 @@ static int on_submission(struct nvs_event_stream *w, const struct nvs_event_subm
 	s->counted = one->counted;
 	s->pending = one->pending;
 	nvs_tally_text(work, sizeof(work), one->tally);
-	add_number(q->now, s, "submission", sub->number);
-	add_number(q->now, s, "channel", channel)->of_track = true;
-	add_number(q->now, s, "sequence", sub->rec->sequence);
-	add_number(q->now, s, "entries", sub->nentries);
-	add_number(q->now, s, "command_bytes", nvs_submission_bytes(sub));
+	add_number(q, s, "submission", sub->number);
+	add_number(q, s, "channel", channel)->of_track = true;
+	add_number(q, s, "sequence", sub->rec->sequence);
+	add_number(q, s, "entries", sub->nentries);
+	add_number(q, s, "command_bytes", nvs_submission_bytes(sub));
 	add_text(q, s, "work", work);
 	add_text(q, s, "site", one->site);
 	return end_item(q);
@@ -345,10 +340,10 @@ static int on_release(struct nvs_event_stream *w, const struct nvs_event_release
 
 	if (!s)
 		return -ENOMEM;
-	add_number(q->now, s, "submission", r->submission);
-	add_number(q->now, s, "payload", r->payload);
+	add_number(q, s, "submission", r->submission);
+	add_number(q, s, "payload", r->payload);
 	if (r->gpu)
-		add_number(q->now, s, "gpu_ns", r->gpu);
+		add_number(q, s, "gpu_ns", r->gpu);
 	return end_item(q);
 }
 
@@ -360,11 +355,11 @@ static int on_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g
 
 	if (!s)
 		return -ENOMEM;
-	add_number(q->now, s, "submission", g->work->number);
+	add_number(q, s, "submission", g->work->number);
 	if (g->work->flags & NVS_WORK_SINGLE_COPY)
-		add_number(q->now, s, "bytes", g->work->bytes);
+		add_number(q, s, "bytes", g->work->bytes);
 	add_text(q, s, "note", nvs_event_gpu_note(g));
-	add_number(q->now, s, "clock_error_ns", g->error_ns);
+	add_number(q, s, "clock_error_ns", g->error_ns);
 	return end_item(q);
 }
 
@@ -443,8 +438,11 @@ static int on_begin(struct nvs_event_stream *w)
 /* What was passed on points into the trace. */
 static int on_end(struct nvs_event_stream *w, bool whole)
 {
+	struct slice_queue *q = queue_of(w);
+
 	(void)whole;
-	return drain_queue(queue_of(w));
+	nvs_batches_drain(&q->batches);
+	return q->no_memory ? -ENOMEM : q->failed;
 }
 
 static const struct nvs_event_sink walker = {

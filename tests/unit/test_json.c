@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/text.h"
 #include "decode/cli/json.h"
-#include "decode/export/export_text.h"
 #include "tests/unit/expect.h"
 
 static char *text;

@@ -42,7 +42,7 @@ struct nvs_live_page {
 	/* Row of each handle, hashed by nvs_hash(). */
 	struct nvs_live_handle {
 		_Atomic uint64_t key;
-		_Atomic uint32_t row;
+		_Atomic uint64_t row; /* nvs_live_row_of() the same key */
 	} handle[NVS_LIVE_HANDLES];
 	uint32_t name_hash[NVS_LIVE_KERNEL_ROWS]; /* of a row's name */
 	uint16_t by_name[2 * NVS_LIVE_KERNEL_ROWS]; /* rows by name_hash; 0: none */
@@ -150,15 +150,26 @@ uint32_t nvs_live_kernel_new(struct nvs_live_page *page, uint64_t key, uint64_t 
 			     const struct nvs_live_kernel_info *facts);
 /* Returns the row of KEY; 0 if it is unknown or has none. *KNOWN is set to whether KEY is known. */
 uint32_t nvs_live_kernel_find(struct nvs_live_page *page, uint64_t key, bool *known);
+_Static_assert(NVS_LIVE_KERNEL_ROWS <= 65536, "a row has 16 bits");
+/* A row, below the lower 48 bits of the key that has it. */
+static inline uint64_t nvs_live_row_of(uint64_t key, uint32_t row)
+{
+	return key << 16 | row;
+}
 /* Sets ROW if KEY is in this place. The key is read again because the place may get another key,
- * and that key's row, in between. */
+ * and that key's row, in between. If it got KEY back since, the row still is the other key's. The
+ * upper bits of a key count up, so no key comes back after one that differs in these alone. */
 static inline bool nvs_live_handle_row(struct nvs_live_handle *handle, uint64_t key, uint32_t *row)
 {
+	uint64_t found;
+
 	if (atomic_load_explicit(&handle->key, memory_order_acquire) != key)
 		return false;
-	*row = atomic_load_explicit(&handle->row, memory_order_relaxed);
+	found = atomic_load_explicit(&handle->row, memory_order_relaxed);
+	*row = (uint16_t)found;
 	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&handle->key, memory_order_relaxed) == key;
+	return atomic_load_explicit(&handle->key, memory_order_relaxed) == key &&
+	       found == nvs_live_row_of(key, *row);
 }
 static inline uint32_t nvs_live_kernel(struct nvs_live_page *page, uint64_t key, bool *known)
 {

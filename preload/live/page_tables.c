@@ -197,7 +197,7 @@ uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t fun
 	/* A concurrent reader of the old key must not get the new row. */
 	atomic_store_explicit(&p->handle[k].key, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
-	atomic_store_explicit(&p->handle[k].row, row, memory_order_relaxed);
+	atomic_store_explicit(&p->handle[k].row, nvs_live_row_of(key, row), memory_order_relaxed);
 	atomic_store_explicit(&p->handle[k].key, key, memory_order_release);
 	return row;
 }

@@ -442,8 +442,19 @@ static void merged(void)
 	bench_samples_free(&into);
 }
 
+/* A benchmark that runs for minutes uses a name to its end; a path can be long. */
+static void formatted_texts(void)
+{
+	const char *type = bench_format("%s, ", "FP64"), *path = bench_format("%0300d", 1);
+
+	for (int i = 0; i < 1000; i++)
+		EXPECT(atoi(bench_format("%d", i)) == i);
+	EXPECT(!strcmp(type, "FP64, ") && strlen(path) == 300);
+}
+
 int main(void)
 {
+	formatted_texts();
 	points();
 	plateaus(0);
 	plateaus(0.02);

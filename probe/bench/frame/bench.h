@@ -240,7 +240,7 @@ struct bench_text {
 void bench_emit(struct bench_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void bench_text_free(struct bench_text *text);
-/* Formats a short text, which is valid during the next 63 calls of either. */
+/* Formats a text, which is kept until the process ends. */
 const char *bench_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *bench_format_bytes(double bytes); /* "238 KiB" */
 

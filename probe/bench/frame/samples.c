@@ -260,15 +260,15 @@ void bench_emit(struct bench_text *text, const char *format, ...)
 
 const char *bench_format(const char *format, ...)
 {
-	static char text[64][128];
-	static unsigned next;
-	char *own = text[next++ % 64];
+	static char **kept;
+	static uint32_t n;
 	va_list ap;
 
+	kept = probe_grow(kept, n, sizeof(*kept));
 	va_start(ap, format);
-	vsnprintf(own, sizeof(text[0]), format, ap);
+	kept[n] = probe_vformat(format, ap);
 	va_end(ap);
-	return own;
+	return kept[n++];
 }
 
 const char *bench_format_bytes(double bytes)

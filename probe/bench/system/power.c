@@ -234,9 +234,11 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		}
 		if (clock && gpu->boost_khz && lowest < 0.98 * (double)gpu->boost_khz / 1e3)
 			bench_add_note(figures,
-				       "The clock is lowest at %s %g%s: %.0f MHz, %.0f %% of "
-				       "boost.",
-				       series->x, at, type_of(series->name, clock), lowest,
+				       "The clock is lowest at %s%s: %.0f MHz, %.0f %% of boost.",
+				       !strcmp(series->x, "seconds")
+					       ? bench_format("%g s", at)
+					       : bench_format("%s %g", series->x, at),
+				       type_of(series->name, clock), lowest,
 				       1e5 * lowest / (double)gpu->boost_khz);
 		if (limited && any)
 			bench_add_note(figures, "The clock was %s at times%s.", limited,

@@ -266,11 +266,13 @@ static enum MHD_Result send_profile(struct nvs_http *http, struct connection *c)
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++)
 		http->answers[answers[i].answer] += answers[i].status == a.status;
-	nvs_profile_end(c->profile);
-	c->profile = NULL;
 	if (r && a.status == MHD_HTTP_OK)
 		mhd.MHD_add_response_header(r, "Content-Disposition",
 					    "attachment; filename=\"profile.pb.gz\"");
+	if (r && a.status == MHD_HTTP_OK && *a.left_out)
+		mhd.MHD_add_response_header(r, "Nvsnoop-Left-Out", a.left_out);
+	nvs_profile_end(c->profile);
+	c->profile = NULL;
 	return send_answer(c->own, (unsigned int)a.status, r,
 			   a.status == MHD_HTTP_OK ? "application/octet-stream" : plain);
 }

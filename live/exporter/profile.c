@@ -40,7 +40,8 @@ struct nvs_profile {
 	pid_t report; /* 0: not started */
 	int out, errors; /* its output; -1: none */
 	int status; /* 0: not done */
-	char message[512];
+	char message[1280];
+	char left_out[1024]; /* the processes that cannot be profiled, and why */
 	char *data;
 	size_t size;
 };
@@ -64,6 +65,20 @@ static void finish(struct nvs_profile *p, int status, const char *format, ...)
 
 /* ---- the windows ---- */
 
+/* A process writes its own reasons, and they become a header. What does not fit is not named. */
+static void leave_out(struct nvs_profile *p, uint32_t pid, const char *why)
+{
+	size_t n = strlen(p->left_out);
+	char text[320];
+
+	snprintf(text, sizeof(text), "%sprocess %u: %s", n ? "; " : "", pid, why);
+	for (char *at = text; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	if (n + strlen(text) < sizeof(p->left_out))
+		strcpy(p->left_out + n, text);
+}
+
 static bool is_busy(const struct nvs_page *page)
 {
 	for (const struct nvs_profile *p = profiles; p; p = p->next)
@@ -82,8 +97,8 @@ static uint64_t real_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Asks the process of PAGE. If it cannot be asked, the profile's status and message are why. */
-static void start_window(struct nvs_profile *p, const struct nvs_page *page, uint64_t at)
+/* Asks the process of PAGE. Returns 0, or the status to answer if no process can be asked. */
+static int start_window(struct nvs_profile *p, const struct nvs_page *page, uint64_t at)
 {
 	/* What a GPU's work waited for is in its commands. */
 	char options[64], why[256];
@@ -94,29 +109,29 @@ static void start_window(struct nvs_profile *p, const struct nvs_page *page, uin
 	snprintf(options, sizeof(options), "level=%s,max-size=" MAX_TRACE ",duration=%u",
 		 p->terms.gpu ? "full" : "headers", p->terms.seconds);
 	if (p->terms.gpu && !(page->flags & NVS_LIVE_TIMED)) {
-		finish(p, CONFLICT,
-		       "process %u has no GPU times; start it with nvsnoop -o none --timing=sample",
-		       page->pid);
-		return;
+		leave_out(p, page->pid, "it was not started with nvsnoop -o none --timing=sample");
+		return CONFLICT;
 	}
 	if (is_busy(page)) {
-		finish(p, TOO_MANY, "a profile of process %u is in progress", page->pid);
-		return;
+		leave_out(p, page->pid, "a profile of it is in progress");
+		return TOO_MANY;
 	}
 	err = nvs_record_request_start(&w->request, page, &terms, why, sizeof(why));
 	if (err) {
-		finish(p, err == -EEXIST ? TOO_MANY : CONFLICT, "process %u: %s", page->pid, why);
-		return;
+		leave_out(p, page->pid, why);
+		return err == -EEXIST ? TOO_MANY : CONFLICT;
 	}
 	w->pid = page->pid;
 	w->pid_namespace = page->pid_namespace;
 	p->n++;
+	return 0;
 }
 
 static void start_windows(struct nvs_profile *p)
 {
 	uint32_t n = nvs_pages_count(p->pages);
 	uint64_t at = p->terms.pid ? 0 : real_ns() + AHEAD_NS;
+	int status = 0;
 	bool found = false;
 
 	for (uint32_t i = 0; i < n && !(p->terms.pid && found); i++) {
@@ -125,15 +140,14 @@ static void start_windows(struct nvs_profile *p)
 		if (page->gone || (p->terms.pid && page->pid != p->terms.pid))
 			continue;
 		found = true;
-		start_window(p, page, at);
+		status = start_window(p, page, at) ?: status;
 	}
 	if (!found)
 		finish(p, NOT_FOUND,
 		       p->terms.pid ? "process %u has no live page" : "no process has a live page",
 		       p->terms.pid);
-	/* Of several processes some may be asked. */
-	if (p->n)
-		p->status = 0;
+	else if (!p->n)
+		finish(p, status, "%s", p->left_out);
 }
 
 struct nvs_profile *nvs_profile_start(const struct nvs_profile_terms *terms)
@@ -179,8 +193,7 @@ static bool poll_windows(struct nvs_profile *p)
 		w->written = state == NVS_RECORD_WRITTEN;
 		all &= w->ended;
 		if (w->ended && !w->written)
-			snprintf(p->message, sizeof(p->message), "process %u: %s\n", w->pid,
-				 nvs_record_request_why(w->request));
+			leave_out(p, w->pid, nvs_record_request_why(w->request));
 	}
 	return all;
 }
@@ -215,7 +228,7 @@ static void start_report(struct nvs_profile *p)
 	if (err)
 		finish(p, FAILED, "nvsnoop-report cannot be run: %s", strerror(err));
 	else if (!n)
-		p->status = CONFLICT; /* the message is of the last process */
+		finish(p, CONFLICT, "%s", p->left_out);
 }
 
 /* Reads what the report wrote to FD. */
@@ -269,7 +282,7 @@ struct nvs_profile_answer nvs_profile_poll(struct nvs_profile *p)
 	else if (!p->status && p->report && waitpid(p->report, &status, WNOHANG) == p->report)
 		finish_report(p, status);
 	return (struct nvs_profile_answer){p->status, p->data ? p->data : p->message,
-					   p->data ? p->size : strlen(p->message)};
+					   p->data ? p->size : strlen(p->message), p->left_out};
 }
 
 void nvs_profile_end(struct nvs_profile *p)

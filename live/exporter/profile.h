@@ -22,11 +22,13 @@ struct nvs_profile_terms {
 };
 
 /* What a profile has come to. STATUS is that of HTTP; 0: not done. DATA is the profile, or a text
- * that says why there is none; valid until nvs_profile_end(). */
+ * that says why there is none. LEFT_OUT names the processes that are not in it, and why; "" if
+ * there are none. Valid until nvs_profile_end(). */
 struct nvs_profile_answer {
 	int status;
 	const char *data;
 	size_t size;
+	const char *left_out;
 };
 
 /* Returns NULL without memory. */

@@ -107,15 +107,25 @@ static uint32_t inner_uid(uint32_t pid, uint32_t uid)
 	return uid;
 }
 
-static uint64_t start_time(uint32_t pid)
+enum { PARENT = 4, START_TIME = 22 }; /* fields of /proc/PID/stat */
+
+static uint64_t read_stat(uint32_t pid, int which)
 {
 	char text[1024], *at;
 
 	read_proc(pid, "stat", text, sizeof(text));
 	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++)
+	for (int field = 2; at && field < which; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+static bool is_below(uint32_t pid, uint32_t ancestor)
+{
+	do
+		pid = (uint32_t)read_stat(pid, PARENT);
+	while (pid && pid != ancestor);
+	return pid;
 }
 
 static const struct nvs_page *find_page(const struct nvs_pages *pages, uint32_t pid, uint64_t start)
@@ -164,32 +174,65 @@ static const struct nvs_page *find_elsewhere(struct nvs_record_targets *t, uint3
 	return page;
 }
 
-/* Prints why a process has no page that can be used. */
-static void print_why(uint32_t pid, const struct stat *st)
+/* Returns why a process has no page that can be used, or NULL: it does not run under nvsnoop. */
+static const char *find_reason(uint32_t pid, const struct stat *st)
 {
 	static char environment[1 << 17];
 	const char *options, *out;
 	size_t n;
 
-	if (st->st_uid != geteuid() && geteuid()) {
-		nvs_record_complain(pid, "it belongs to another user");
-		return;
-	}
+	if (st->st_uid != geteuid() && geteuid())
+		return "it belongs to another user";
 	n = read_proc(pid, "environ", environment, sizeof(environment));
 	options = find_variable(environment, n, NVS_ENV_OPTIONS);
 	out = find_variable(environment, n, NVS_ENV_OUT);
 	if (options && strstr(options, "live=off"))
-		nvs_record_complain(pid, "it was started with --live=off");
-	else if (out && !strcmp(out, NVS_OUT_NONE))
-		nvs_record_complain(pid, "it has not used a GPU yet");
+		return "it was started with --live=off";
+	return out && !strcmp(out, NVS_OUT_NONE) ? "it has not used a GPU yet" : NULL;
+}
+
+static bool can_record(const struct nvs_page *page)
+{
+	return !page->gone && page->flags & NVS_LIVE_RECORDS;
+}
+
+/* The launcher, whose process ID a shell has in $!, stands for the program that it runs. */
+static int find_below(struct nvs_record_targets *t, uint32_t pid)
+{
+	const struct nvs_page *found = NULL;
+	uint32_t count = 0;
+	char pids[400] = "";
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < nvs_pages_count(t->sets[0]); i++) {
+		const struct nvs_page *page = nvs_pages_get(t->sets[0], i);
+
+		if (!can_record(page) || page->pid_namespace || !is_below(page->pid, pid))
+			continue;
+		found = page;
+		count++;
+		if (n + sizeof(",4294967295") <= sizeof(pids))
+			n += (size_t)sprintf(pids + n, "%s%u", n ? "," : "", page->pid);
+	}
+	if (count == 1)
+		return add_target(t, found, found->pid);
+	t->missing++;
+	if (count)
+		nvs_record_complain(pid,
+				    "%u processes below it run under nvsnoop -o none; "
+				    "choose with -p %s",
+				    count, pids);
 	else
-		nvs_record_complain(pid, "it does not run under nvsnoop -o none");
+		nvs_record_complain(pid, "neither it nor a process below it has used a GPU under "
+					 "nvsnoop -o none");
+	return 0;
 }
 
 static int find_process(struct nvs_record_targets *t, uint32_t pid)
 {
-	uint64_t start = start_time(pid);
+	uint64_t start = read_stat(pid, START_TIME);
 	const struct nvs_page *page;
+	const char *reason;
 	char path[64];
 	struct stat st;
 
@@ -204,7 +247,10 @@ static int find_process(struct nvs_record_targets *t, uint32_t pid)
 		page = find_elsewhere(t, pid, st.st_uid, start);
 	if (page)
 		return add_target(t, page, pid);
-	print_why(pid, &st);
+	reason = find_reason(pid, &st);
+	if (!reason)
+		return find_below(t, pid);
+	nvs_record_complain(pid, "%s", reason);
 	t->missing++;
 	return 0;
 }
@@ -227,8 +273,7 @@ static int find_all(const struct nvs_record_options *o, struct nvs_record_target
 	for (uint32_t i = 0; !err && i < nvs_pages_count(pages); i++) {
 		const struct nvs_page *page = nvs_pages_get(pages, i);
 
-		if (!page->gone && page->flags & NVS_LIVE_RECORDS &&
-		    (o->all || nvs_patterns_select(&o->names, is_named, page)))
+		if (can_record(page) && (o->all || nvs_patterns_select(&o->names, is_named, page)))
 			err = add_target(t, page, page->pid);
 	}
 	if (!err && !t->n) {

@@ -66,7 +66,8 @@ int nvs_textfile_write(const char *path, const struct nvs_exposition *e, char *m
 	/* Root may replace anything, also /dev/stdout. rename() itself refuses a directory. */
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		snprintf(message, room,
-			 "cannot write %s: it exists and is not a regular file; - is standard output",
+			 "cannot write %s: it exists and is not a regular file; - is standard "
+			 "output",
 			 path);
 		return -1;
 	}

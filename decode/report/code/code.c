@@ -258,7 +258,8 @@ static void print_others(struct nvs_out *out, const struct nvs_kernel_code *code
 		nvs_print_wrapped(out, text, 0);
 	}
 	if (code->idle)
-		fprintf(out->file, "%" PRIu64 " more %s loaded but did not run; --kernel='*' shows all\n",
+		fprintf(out->file,
+			"%" PRIu64 " more %s loaded but did not run; --kernel='*' shows all\n",
 			code->idle, code->idle == 1 ? "was" : "were");
 }
 

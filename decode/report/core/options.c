@@ -287,9 +287,8 @@ static int check_output(const struct nvs_options_report *o)
 				       prints & NVS_PRINTS_FILE ? "file: -o FILE"
 								: "directory: -o DIR");
 	if (!o->print.output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
-		return nvs_usage_error(
-			"--%s is not printed on a terminal; use -o FILE or a pipe",
-			o->reports[0]->name);
+		return nvs_usage_error("--%s is not printed on a terminal; use -o FILE or a pipe",
+				       o->reports[0]->name);
 	if (!o->print.output || stat(o->print.output, &st))
 		return 0;
 	if (prints & NVS_PRINTS_FOLDER)

@@ -52,17 +52,17 @@ static const struct nvs_report_option root = {
 	"The outermost frame: the process, which is the default for several traces, or the thread; "
 	"both may be given."};
 
-NVS_REPORT(
-	export_folded, .name = "export=folded", .group = NVS_EXPORTS, .place = 300,
-	.help = "stacks for flame graphs, one per line; by -s submissions, bytes, calls or "
-		"host or GPU time in ns (submissions)",
-	.man = "One line per stack, outermost frame first, with the number of its submissions, "
-	       "as input for flamegraph.pl, inferno and\nspeedscope.\nWith\n.BR \\-s ,\nbytes "
-	       "of commands, calls, the host time of calls in ns, or with timing=work the GPU time "
-	       "of submissions in ns (\\-s gpu_us).\nThe time of a call "
-	       "excludes nested calls. Calls without a stack are below\n.BR [unknown] ;\na "
-	       "semicolon in a name is written as \\ex3b.",
-	.option = &root, .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_TIMED,
-	.prints = NVS_PRINTS_TEXT, NVS_REPORT_COLUMNS(nvs_measure_columns),
-	.state = sizeof(struct nvs_stacks), .each = sizeof(struct nvs_stacks_each), .begin = begin,
-	.print = print, .free = nvs_run_stacks_free);
+NVS_REPORT(export_folded, .name = "export=folded", .group = NVS_EXPORTS, .place = 300,
+	   .help = "stacks for flame graphs, one per line; by -s submissions, bytes, calls, "
+		   "or host_us or gpu_us, in ns (submissions)",
+	   .man = "One line per stack, outermost frame first, with the number of its submissions, "
+		  "as input for flamegraph.pl, inferno and\nspeedscope.\nWith\n.BR \\-s ,\nbytes "
+		  "of commands, calls, the host time of calls in ns (\\-s host_us), or with "
+		  "timing=work "
+		  "the GPU time of submissions in ns (\\-s gpu_us).\nThe time of a call excludes "
+		  "nested calls. Calls without a stack are below\n.BR [unknown] ;\na "
+		  "semicolon in a name is written as \\ex3b.",
+	   .option = &root, .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_TIMED,
+	   .prints = NVS_PRINTS_TEXT, NVS_REPORT_COLUMNS(nvs_measure_columns),
+	   .state = sizeof(struct nvs_stacks), .each = sizeof(struct nvs_stacks_each),
+	   .begin = begin, .print = print, .free = nvs_run_stacks_free);

@@ -79,6 +79,19 @@ static bool is_empty(struct query *q, const char *sql)
 	return empty;
 }
 
+static int print_sql_error(struct query *q)
+{
+	const char *what = sqlite3_errmsg(q->db.db), *hint = "";
+	char text[512];
+
+	if (!strncmp(what, "no such ", 8))
+		hint = "; --query=.tables lists tables and columns";
+	else if (!strncmp(what, "near \".\"", 8))
+		hint = "; the only command is .tables";
+	snprintf(text, sizeof(text), "%s%s", what, hint);
+	return print_query_error(text);
+}
+
 static int prepare_select(struct query *q, const char *sql)
 {
 	const char *end;
@@ -88,7 +101,7 @@ static int prepare_select(struct query *q, const char *sql)
 	else
 		sqlite3_set_authorizer(q->db.db, authorize, q);
 	if (sqlite3_prepare_v2(q->db.db, sql, -1, &q->select, &end) != SQLITE_OK)
-		return print_query_error(sqlite3_errmsg(q->db.db));
+		return print_sql_error(q);
 	if (!q->select || !sqlite3_column_count(q->select) || !is_empty(q, end))
 		return print_query_error("takes one SELECT, or .tables");
 	return 0;

@@ -162,7 +162,7 @@ static void get_bar(const struct nvs_kernel_row *r, struct nvs_value *v)
 #define COLUMNS(COL)                                                                              \
 	COL(text, kernel, "kernel", NAME, 0, r->name)                                             \
 	COL(known, launches, "launches", 0, 0, BY_HOST, count_launches(r))                        \
-	COL(real, launches_percent, "share %", 0, 0, true, r->share * 100)                        \
+	COL(real, launches_percent, "share %", 0, 0, BY_HOST, r->share * 100)                     \
 	COL(by, bar, "", BAR, 0, get_bar, r)                                                      \
 	COL(us, gpu_us_total, "gpu us", IF_KNOWN, 0, get_gpu_total(r).known, get_gpu_total(r).ns) \
 	COL(us, gpu_us_error, "+/- us", IF_KNOWN, 0,                                              \
@@ -250,7 +250,7 @@ static void finish_row(struct nvs_kernel_row *row)
 				      "%s%ux%ux%u/%ux%ux%u", i ? " " : "", s->grid[0], s->grid[1],
 				      s->grid[2], s->block[0], s->block[1], s->block[2]);
 	}
-	if (row->many)
+	if (row->many && n)
 		snprintf(row->shapes + n, sizeof(row->shapes) - n, " and more");
 	else if (row->nshapes > row->told)
 		snprintf(row->shapes + n, sizeof(row->shapes) - n, " +%llu",

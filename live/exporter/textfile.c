@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "live/exporter/textfile.h"
 
@@ -49,6 +50,7 @@ int nvs_textfile_write(const char *path, const struct nvs_exposition *e, char *m
 {
 	const char *name = strrchr(path, '/');
 	char beside[PATH_MAX];
+	struct stat st;
 	int n, folder;
 
 	if (e->failed) {
@@ -59,6 +61,14 @@ int nvs_textfile_write(const char *path, const struct nvs_exposition *e, char *m
 		if (write_all(STDOUT_FILENO, e->text, e->size))
 			return 0;
 		snprintf(message, room, "standard output: %s", strerror(errno));
+		return -1;
+	}
+	/* Root may replace anything, also /dev/stdout. rename() itself refuses a directory. */
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+		snprintf(message, room,
+			 "cannot write %s: it exists and is not a regular file; - is standard "
+			 "output",
+			 path);
 		return -1;
 	}
 	name = name ? name + 1 : path;

@@ -246,16 +246,20 @@ static void print_stalls(struct nvs_out *out, const struct nvs_kernel_code *code
 	nvs_print_wrapped(out, text, 0);
 }
 
-static void print_others(FILE *out, const struct nvs_kernel_code *code)
+static void print_others(struct nvs_out *out, const struct nvs_kernel_code *code)
 {
-	if (code->missing)
-		fprintf(out,
-			"%" PRIu64
-			" of them %s no code here: the driver compiled it from PTX, or it "
-			"was loaded in another way\n",
-			code->missing, code->missing == 1 ? "has" : "have");
+	char text[160];
+
+	if (code->missing) {
+		snprintf(text, sizeof(text),
+			 "%" PRIu64 " kernel%s no code here: the driver compiled it from PTX, or "
+			 "it was loaded in another way",
+			 code->missing, code->missing == 1 ? " has" : "s have");
+		nvs_print_wrapped(out, text, 0);
+	}
 	if (code->idle)
-		fprintf(out, "%" PRIu64 " more %s loaded but did not run; --kernel='*' shows all\n",
+		fprintf(out->file,
+			"%" PRIu64 " more %s loaded but did not run; --kernel='*' shows all\n",
 			code->idle, code->idle == 1 ? "was" : "were");
 }
 
@@ -271,7 +275,7 @@ static int print_rows(struct nvs_run *run, struct nvs_kernel_code *code)
 	if (r || o->print.format != NVS_FORMAT_TEXT)
 		return r;
 	print_stalls(run->out, code);
-	print_others(run->out->file, code);
+	print_others(run->out, code);
 	for (size_t i = 0; code->keep && i < code->n; i++) {
 		fputc('\n', run->out->file);
 		nvs_code_print_listing(run->out, code->rows + i);

@@ -58,27 +58,18 @@ static int add_channel(const struct nvs_option *option, void *target, const char
 
 static int choose_report(struct nvs_options_report *o, const struct nvs_report *report)
 {
-	const char *why = NULL;
-
-	for (uint32_t i = 0; i < o->nreports && !why; i++) {
+	for (uint32_t i = 0; i < o->nreports; i++) {
 		const struct nvs_report *other = o->reports[i];
+		bool alone = (other->needs | report->needs) & (NVS_NEED_PAIR | NVS_NEED_ALONE);
 
 		if (other == report)
 			return 0;
-		if (nvs_report_export_name(other) || nvs_report_export_name(report))
-			why = "an export ";
-		else if (other->parts || report->parts)
-			why = "--html ";
-		else if ((other->needs | report->needs) & NVS_NEED_PAIR)
-			why = "--diff ";
-		else if ((other->needs | report->needs) & NVS_NEED_ALONE)
-			why = "--query ";
-		else if (!(other->needs & report->needs & NVS_NEED_TRACE))
-			why = "";
+		if (alone || other->parts || report->parts || nvs_report_export_name(other) ||
+		    nvs_report_export_name(report) ||
+		    !(other->needs & report->needs & NVS_NEED_TRACE))
+			return nvs_usage_error("--%s cannot be combined with --%s", report->name,
+					       other->name);
 	}
-	if (why)
-		return nvs_usage_error("%scannot be combined with another report: '%s'", why,
-				       report->name);
 	o->reports[o->nreports++] = report;
 	return 0;
 }
@@ -117,19 +108,22 @@ static int add_value(const struct nvs_option *option, void *target, const char *
 static int set_export(const struct nvs_option *option, void *target, const char *text)
 {
 	struct nvs_nearest near = {.wanted = text};
-	char hint[NVS_NEAREST * 300];
+	char hint[NVS_NEAREST * 300], all[256] = "; the exports are";
 	const struct nvs_report *r;
 
 	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++) {
 		const char *name = nvs_report_export_name(r);
+		size_t n = strlen(all);
 
 		if (name && !strcmp(name, text))
 			return choose_report(target, r);
-		if (name)
-			nvs_nearest_add(&near, name, strlen(name));
+		if (!name)
+			continue;
+		nvs_nearest_add(&near, name, strlen(name));
+		snprintf(all + n, sizeof(all) - n, " %s", name);
 	}
 	return nvs_usage_error("unknown export '%s'%s", text,
-			       nvs_nearest_text(&near, hint, sizeof(hint)));
+			       near.n ? nvs_nearest_text(&near, hint, sizeof(hint)) : all);
 }
 
 static int set_list(const struct nvs_option *option, void *target, const char *text)
@@ -293,9 +287,8 @@ static int check_output(const struct nvs_options_report *o)
 				       prints & NVS_PRINTS_FILE ? "file: -o FILE"
 								: "directory: -o DIR");
 	if (!o->print.output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
-		return nvs_usage_error(
-			"--%s prints no binary output on a terminal; use -o FILE or a pipe",
-			o->reports[0]->name);
+		return nvs_usage_error("--%s is not printed on a terminal; use -o FILE or a pipe",
+				       o->reports[0]->name);
 	if (!o->print.output || stat(o->print.output, &st))
 		return 0;
 	if (prints & NVS_PRINTS_FOLDER)
@@ -348,9 +341,14 @@ static int check_pair(struct nvs_options_report *o)
 static int check_files(const struct nvs_options_report *o)
 {
 	uint32_t takes = o->reports[0]->needs & (NVS_NEED_TRACE | NVS_NEED_FILES);
+	const struct nvs_report *r;
 
 	if (takes && !o->nfiles)
 		return nvs_usage_error("no %s given", takes & NVS_NEED_FILES ? "file" : "trace");
+	for (uint32_t i = 0; takes && (r = nvs_report_by_index(i)); i++)
+		if (!strcmp(o->files[0], r->name) && access(r->name, F_OK))
+			return nvs_usage_error("there is no file '%s'; did you mean --%s?", r->name,
+					       r->name);
 	return !takes && o->nfiles
 		       ? nvs_usage_error("--classes and --class take no file: '%s'", o->files[0])
 		       : 0;

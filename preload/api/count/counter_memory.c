@@ -85,15 +85,15 @@ bool nvs_counting_lock(struct nvs_counting *c)
 	uint64_t mask = nvs_sys_block_async();
 	uint32_t none = 0;
 
-	for (int i = 0; i < LOCK_MS && !atomic_compare_exchange_strong(&c->lock, &none, 1); i++) {
-		none = 0;
+	for (int i = 0; !atomic_compare_exchange_strong(&c->lock, &none, 1); i++, none = 0) {
+		if (i == LOCK_MS) {
+			nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
+			return false;
+		}
 		nvs_sleep(1000000);
 	}
-	if (none)
-		nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
-	else
-		c->lock_mask = mask;
-	return !none;
+	c->lock_mask = mask;
+	return true;
 }
 
 void nvs_counting_unlock(struct nvs_counting *c)

@@ -92,18 +92,18 @@ static void refuse(struct nvs_demand *d, const char *why)
 	nvs_outfile_close(&d->request);
 }
 
-/* Whoever asked holds a lock on the request while it waits for the trace. */
+/* Whoever asked holds a lock on the request while it waits for the trace. No file is opened: the
+ * process may have no descriptors left. */
 static bool is_abandoned(struct nvs_demand *d)
 {
-	struct nvs_outfile again;
-	bool abandoned;
+	int fd = nvs_outfile_fd(&d->request);
 
-	if (!open_request(&again))
+	if (!nvs_outfile_has_name(&d->request, d->request.path))
 		return true;
-	abandoned = again.ino != d->request.ino || again.dev != d->request.dev ||
-		    !nvs_sys_flock(again.fd, LOCK_SH | LOCK_NB);
-	nvs_outfile_close(&again);
-	return abandoned;
+	if (fd < 0 || nvs_sys_flock(fd, LOCK_SH | LOCK_NB))
+		return false;
+	nvs_sys_flock(fd, LOCK_UN);
+	return true;
 }
 
 /* ---- what is asked for ---- */

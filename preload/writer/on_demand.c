@@ -283,7 +283,6 @@ static int create_trace(struct nvs_writer *w)
 			return -ENOMEM;
 		}
 	}
-	nvs_sink_free(&w->sink);
 	w->sink.file = &w->session->trace;
 	w->first_error = 0;
 	return make_path(NVS_RECORD_SUFFIX NVS_RECORD_TRACE, path)
@@ -291,8 +290,10 @@ static int create_trace(struct nvs_writer *w)
 		       : -ENAMETOOLONG;
 }
 
+/* The size of this trace must not count for the next one's limit. */
 static void close_trace(struct nvs_writer *w)
 {
+	nvs_sink_free(&w->sink);
 	nvs_outfile_close(&w->session->trace);
 	w->session->trace.path[0] = '\0';
 	w->session->demand.writing = w->session->demand.ending = false;

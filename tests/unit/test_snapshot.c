@@ -64,6 +64,20 @@ static void test_allocations(void)
 	EXPECT_EQ(count_all(), 0);
 }
 
+/* A context that ends takes its memory with it, without a call that frees it. */
+static void test_unseen_free(void)
+{
+	uint64_t address = 0x7f2000000000, begin = address - MB, size;
+
+	call("cuMemAlloc_v2", 0, (uintptr_t)&address, 2 * MB, 0, 0);
+	call("cuMemAlloc_v2", 0, (uintptr_t)&begin, 4 * MB, 0, 0);
+	EXPECT_EQ(memory_of(address + 4096, &size), begin);
+	EXPECT_EQ(size, 4 * MB);
+	EXPECT_EQ(memory_of(address - 4096, &size), begin);
+	call("cuMemFree_v2", 0, begin, 0, 0, 0);
+	EXPECT_EQ(count_all(), 0);
+}
+
 /* Reserved addresses are no memory; one call unmaps what several have mapped. */
 static void test_mappings(void)
 {
@@ -173,6 +187,7 @@ int main(void)
 {
 	test_reloads();
 	test_allocations();
+	test_unseen_free();
 	test_mappings();
 	return expect_done();
 }

@@ -74,21 +74,8 @@ static void remove_allocation(struct reachable *all, uint64_t address)
 	all->n--;
 }
 
-static void add_allocation(struct reachable *all, uint64_t address, uint64_t size)
-{
-	uint32_t at;
-
-	remove_allocation(all, address);
-	at = count_below(all, address);
-	if (!size || !NVS_GROW(all->list, all->n, all->room, 256))
-		return;
-	memmove(all->list + at + 1, all->list + at, (all->n - at) * sizeof(*all->list));
-	all->list[at] = (struct allocation){address, size};
-	all->n++;
-}
-
-/* A mapping may cover several that were made before. */
-static void remove_mappings(struct reachable *all, uint64_t address, uint64_t bytes)
+/* Removes what begins in this range. */
+static void remove_range(struct reachable *all, uint64_t address, uint64_t bytes)
 {
 	uint32_t at = count_below(all, address), n = at;
 
@@ -98,6 +85,20 @@ static void remove_mappings(struct reachable *all, uint64_t address, uint64_t by
 		n++;
 	memmove(all->list + at, all->list + n, (all->n - n) * sizeof(*all->list));
 	all->n -= n - at;
+}
+
+/* What was there has ended, maybe with its context. */
+static void add_allocation(struct reachable *all, uint64_t address, uint64_t size)
+{
+	uint32_t at;
+
+	remove_range(all, address, size);
+	at = count_below(all, address);
+	if (!size || !NVS_GROW(all->list, all->n, all->room, 256))
+		return;
+	memmove(all->list + at + 1, all->list + at, (all->n - at) * sizeof(*all->list));
+	all->list[at] = (struct allocation){address, size};
+	all->n++;
 }
 
 static bool is_captured(const struct nvs_api_frame *f, const struct nvs_api *api)
@@ -126,8 +127,9 @@ void nvs_snapshot_follow(struct nvs_api_frame *f, uint32_t result)
 	all = get_reachable();
 	if (!all)
 		return;
+	/* A call may unmap several that were made before. */
 	if (e->does == NVS_DOES_UNMAP)
-		remove_mappings(all, address, bytes);
+		remove_range(all, address, bytes);
 	else if (e->does == NVS_DOES_MAP ||
 		 ((e->does == NVS_DOES_ALLOC || e->does == NVS_DOES_ALLOC_PITCH) &&
 		  e->space == NVS_SPACE_ADDRESS && e->kind != NVS_LIVE_RESERVED))

@@ -92,18 +92,18 @@ static void refuse(struct nvs_demand *d, const char *why)
 	nvs_outfile_close(&d->request);
 }
 
-/* Whoever asked holds a lock on the request while it waits for the trace. */
+/* Whoever asked holds a lock on the request while it waits for the trace. No file is opened: the
+ * process may have no descriptors left. */
 static bool is_abandoned(struct nvs_demand *d)
 {
-	struct nvs_outfile again;
-	bool abandoned;
+	int fd = nvs_outfile_fd(&d->request);
 
-	if (!open_request(&again))
+	if (!nvs_outfile_has_name(&d->request, d->request.path))
 		return true;
-	abandoned = again.ino != d->request.ino || again.dev != d->request.dev ||
-		    !nvs_sys_flock(again.fd, LOCK_SH | LOCK_NB);
-	nvs_outfile_close(&again);
-	return abandoned;
+	if (fd < 0 || nvs_sys_flock(fd, LOCK_SH | LOCK_NB))
+		return false;
+	nvs_sys_flock(fd, LOCK_UN);
+	return true;
 }
 
 /* ---- what is asked for ---- */
@@ -283,7 +283,6 @@ static int create_trace(struct nvs_writer *w)
 			return -ENOMEM;
 		}
 	}
-	nvs_sink_free(&w->sink);
 	w->sink.file = &w->session->trace;
 	w->first_error = 0;
 	return make_path(NVS_RECORD_SUFFIX NVS_RECORD_TRACE, path)
@@ -291,8 +290,10 @@ static int create_trace(struct nvs_writer *w)
 		       : -ENAMETOOLONG;
 }
 
+/* The size of this trace must not count for the next one's limit. */
 static void close_trace(struct nvs_writer *w)
 {
+	nvs_sink_free(&w->sink);
 	nvs_outfile_close(&w->session->trace);
 	w->session->trace.path[0] = '\0';
 	w->session->demand.writing = w->session->demand.ending = false;

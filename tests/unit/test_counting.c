@@ -5,10 +5,12 @@
  * wait counts for what it waited for.
  */
 /* LINK: preload */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include "preload/api/count/counter_reading.h"
 #include "preload/base/preload.h"
@@ -127,6 +129,42 @@ static void test_jump_out_of_lock(struct nvs_counting *c)
 	}
 	EXPECT(jumped);
 	EXPECT_EQ(atomic_load(&c->lock), 0);
+}
+
+static _Atomic bool waiting;
+
+/* Ends the naps of the main thread; it blocks most signals. */
+static void *wake(void *arg)
+{
+	while (atomic_load(&waiting))
+		syscall(SYS_tgkill, getpid(), getpid(), SIGBUS);
+	return NULL;
+}
+
+static void ignore(int sig)
+{
+}
+
+/* A load whose thread stays in the driver keeps the lock: others go on without counting. */
+static void test_lock_is_held(struct nvs_counting *c)
+{
+	pthread_t waker;
+	sigset_t mask;
+
+	signal(SIGBUS, ignore);
+	atomic_store(&c->lock, 1);
+	c->lock_mask = 0x5;
+	atomic_store(&waiting, true);
+	EXPECT(!pthread_create(&waker, NULL, wake, NULL));
+	EXPECT(!nvs_counting_lock(c));
+	atomic_store(&waiting, false);
+	pthread_join(waker, NULL);
+	EXPECT_EQ(c->lock_mask, 0x5);
+	pthread_sigmask(SIG_BLOCK, NULL, &mask);
+	EXPECT(!sigismember(&mask, SIGUSR1));
+	atomic_store(&c->lock, 0);
+	EXPECT(nvs_counting_lock(c));
+	nvs_counting_unlock(c);
 }
 
 /* What was given up on is asked about before the next reading, in whatever context that is. */
@@ -379,6 +417,7 @@ int main(void)
 	signal(SIGUSR1, jump);
 	test_jump_out_of_reading(c);
 	test_jump_out_of_lock(c);
+	test_lock_is_held(c);
 	test_context_ends(c);
 	test_waits(c);
 	test_exact(c);

@@ -18,6 +18,7 @@
 #define LOCK_MS 10000
 #define SET_MS 1000
 #define PROBES 8
+#define FILLING UINT64_MAX /* key of a function whose name another thread is storing */
 
 /* CUmemAllocationProp, CUmemAccessDesc */
 struct prop {
@@ -85,15 +86,15 @@ bool nvs_counting_lock(struct nvs_counting *c)
 	uint64_t mask = nvs_sys_block_async();
 	uint32_t none = 0;
 
-	for (int i = 0; i < LOCK_MS && !atomic_compare_exchange_strong(&c->lock, &none, 1); i++) {
-		none = 0;
+	for (int i = 0; !atomic_compare_exchange_strong(&c->lock, &none, 1); i++, none = 0) {
+		if (i == LOCK_MS) {
+			nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
+			return false;
+		}
 		nvs_sleep(1000000);
 	}
-	if (none)
-		nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
-	else
-		c->lock_mask = mask;
-	return !none;
+	c->lock_mask = mask;
+	return true;
 }
 
 void nvs_counting_unlock(struct nvs_counting *c)
@@ -263,9 +264,9 @@ struct nvs_counted_name *nvs_counting_function(struct nvs_counting *c, uint64_t 
 		uint64_t have = atomic_load(&c->function[k].key);
 
 		/* An entry of an earlier generation is unused. */
-		if (have && (have ^ key) >> 48 == 0)
+		if (have == FILLING || (have && (have ^ key) >> 48 == 0))
 			continue;
-		if (!atomic_compare_exchange_strong(&c->function[k].key, &have, UINT64_MAX))
+		if (!atomic_compare_exchange_strong(&c->function[k].key, &have, FILLING))
 			continue;
 		atomic_store(&c->function[k].name, name);
 		atomic_store(&c->function[k].key, key);

@@ -15,18 +15,25 @@ struct allocation {
 	uint64_t address, size;
 };
 
+/* Never freed: records that are still to be written refer to it. */
+struct variable_name {
+	struct variable_name *next;
+	char text[];
+};
+
 struct variables {
 	struct variables *next;
 	uint64_t handle;
 	uint32_t n;
-	char *name[VARIABLES]; /* never freed */
+	const char *name[VARIABLES];
 };
 
 /* Wiped in a forked child. */
 struct reachable {
 	struct allocation *list; /* by address */
 	uint32_t n, room;
-	struct variables *modules; /* newest first: a handle may be used again */
+	struct variables *modules; /* by handle, which may be used again */
+	struct variable_name *names; /* each text once */
 };
 
 /* The lock is held. */
@@ -67,21 +74,8 @@ static void remove_allocation(struct reachable *all, uint64_t address)
 	all->n--;
 }
 
-static void add_allocation(struct reachable *all, uint64_t address, uint64_t size)
-{
-	uint32_t at;
-
-	remove_allocation(all, address);
-	at = count_below(all, address);
-	if (!size || !NVS_GROW(all->list, all->n, all->room, 256))
-		return;
-	memmove(all->list + at + 1, all->list + at, (all->n - at) * sizeof(*all->list));
-	all->list[at] = (struct allocation){address, size};
-	all->n++;
-}
-
-/* A mapping may cover several that were made before. */
-static void remove_mappings(struct reachable *all, uint64_t address, uint64_t bytes)
+/* Removes what begins in this range. */
+static void remove_range(struct reachable *all, uint64_t address, uint64_t bytes)
 {
 	uint32_t at = count_below(all, address), n = at;
 
@@ -91,6 +85,20 @@ static void remove_mappings(struct reachable *all, uint64_t address, uint64_t by
 		n++;
 	memmove(all->list + at, all->list + n, (all->n - n) * sizeof(*all->list));
 	all->n -= n - at;
+}
+
+/* What was there has ended, maybe with its context. */
+static void add_allocation(struct reachable *all, uint64_t address, uint64_t size)
+{
+	uint32_t at;
+
+	remove_range(all, address, size);
+	at = count_below(all, address);
+	if (!size || !NVS_GROW(all->list, all->n, all->room, 256))
+		return;
+	memmove(all->list + at + 1, all->list + at, (all->n - at) * sizeof(*all->list));
+	all->list[at] = (struct allocation){address, size};
+	all->n++;
 }
 
 static bool is_captured(const struct nvs_api_frame *f, const struct nvs_api *api)
@@ -119,8 +127,9 @@ void nvs_snapshot_follow(struct nvs_api_frame *f, uint32_t result)
 	all = get_reachable();
 	if (!all)
 		return;
+	/* A call may unmap several that were made before. */
 	if (e->does == NVS_DOES_UNMAP)
-		remove_mappings(all, address, bytes);
+		remove_range(all, address, bytes);
 	else if (e->does == NVS_DOES_MAP ||
 		 ((e->does == NVS_DOES_ALLOC || e->does == NVS_DOES_ALLOC_PITCH) &&
 		  e->space == NVS_SPACE_ADDRESS && e->kind != NVS_LIVE_RESERVED))
@@ -171,20 +180,28 @@ void nvs_snapshot_find_others(struct nvs_snapshot_ranges *to)
 
 /* ---- variables ---- */
 
+/* The lock is held. */
+static struct variables *find_module(const struct reachable *all, uint64_t handle)
+{
+	struct variables *m = all->modules;
+
+	while (m && m->handle != handle)
+		m = m->next;
+	return m;
+}
+
 void nvs_snapshot_find_variables(struct nvs_snapshot_ranges *to, uint64_t module,
 				 int (*get)(uint64_t *, size_t *, uint64_t, const char *))
 {
 	const struct reachable *all;
 	const struct variables *m;
-	char *name[VARIABLES];
+	const char *name[VARIABLES];
 	uint32_t n = 0;
 
 	{
 		NVS_LOCK_SCOPE();
 		all = get_reachable();
-		for (m = all ? all->modules : NULL; m && m->handle != module; m = m->next)
-			;
-		for (; m && n < m->n; n++)
+		for (m = all ? find_module(all, module) : NULL; m && n < m->n; n++)
 			name[n] = m->name[n];
 	}
 	for (uint32_t i = 0; get && i < n; i++) {
@@ -214,18 +231,36 @@ static bool is_of_variables(const char *section)
 	return !strncmp(section, ".nv.global", 10) || !strcmp(section, ".nv.constant3");
 }
 
-static void add_variable(struct variables *m, const char *name)
+static const char *keep_name(const char *text)
 {
-	size_t length = strlen(name);
+	size_t length = strlen(text);
+	struct variable_name *name;
+	struct reachable *all;
+
+	NVS_LOCK_SCOPE();
+	all = get_reachable();
+	for (name = all ? all->names : NULL; name && strcmp(name->text, text); name = name->next)
+		;
+	if (name || !all || !length)
+		return name ? name->text : NULL;
+	name = nvs_alloc(sizeof(*name) + length + 1);
+	if (!name)
+		return NULL;
+	memcpy(name->text, text, length + 1);
+	name->next = all->names;
+	all->names = name;
+	return name->text;
+}
+
+static void add_variable(struct variables *m, const char *text)
+{
+	const char *name = m->n < VARIABLES ? keep_name(text) : NULL;
 
 	for (uint32_t i = 0; i < m->n; i++)
-		if (!strcmp(m->name[i], name))
+		if (m->name[i] == name)
 			return;
-	if (m->n == VARIABLES || !length)
-		return;
-	m->name[m->n] = nvs_alloc(length + 1);
-	if (m->name[m->n])
-		memcpy(m->name[m->n++], name, length + 1);
+	if (name)
+		m->name[m->n++] = name;
 }
 
 static void note_cubin(struct variables *m, const void *data, size_t size)
@@ -257,7 +292,7 @@ static void note_fatbin(struct variables *m, const struct nvs_image *fatbin, uin
 
 void nvs_snapshot_note_image(const void *pointer, uint64_t handle)
 {
-	struct variables *m = nvs_alloc(sizeof(*m));
+	struct variables *m = nvs_alloc(sizeof(*m)), *old;
 	struct nvs_image image, part;
 	struct reachable *all;
 	uint32_t arch = nvs_code_arch(0), at = 0;
@@ -275,7 +310,14 @@ void nvs_snapshot_note_image(const void *pointer, uint64_t handle)
 	}
 	NVS_LOCK_SCOPE();
 	all = get_reachable();
-	m->next = all ? all->modules : NULL;
-	if (all)
+	old = all ? find_module(all, handle) : NULL;
+	if (old) {
+		old->n = m->n;
+		memcpy(old->name, m->name, sizeof(m->name));
+	} else if (all) {
+		m->next = all->modules;
 		all->modules = m;
+		return;
+	}
+	nvs_free(m, sizeof(*m));
 }

@@ -17,7 +17,8 @@
 #define CHUNK (256u << 10)
 #define MAX_ARGUMENTS 4096u
 
-enum { FREE, FILLING, QUEUED, READING, GIVEN_UP };
+/* UNLAUNCHED: the launch failed, so that only the copies before it are queued. */
+enum { FREE, FILLING, QUEUED, UNLAUNCHED, READING, GIVEN_UP };
 
 /* A launch whose memory is copied. Its part of the page-locked memory begins with two words, which
  * the GPU sets to 1 when the copies before and after the launch are done. */
@@ -458,17 +459,18 @@ static void end_snapshot(struct snapshots *s, struct nvs_api_frame *f, struct sn
 			 uint32_t result)
 {
 	struct snapshot_launch l = {.api = nvs_api_slots[f->index].api};
+	uint32_t state = result ? UNLAUNCHED : QUEUED;
 
 	slot->thread = nvs_tls.thread - 1;
 	slot->call = f->number;
 	if (!result && !atomic_load(&s->failed)) {
 		find_arguments(f, &l);
 		if (!queue_copies(&l, slot, true))
-			result = 1;
+			state = GIVEN_UP;
 	}
-	atomic_store(&slot->state, result ? GIVEN_UP : QUEUED);
-	if (result)
+	if (state != QUEUED)
 		write_slot(slot, NVS_SNAPSHOT_FAILED);
+	atomic_store(&slot->state, state);
 }
 
 void nvs_api_after_launch(struct nvs_api_frame *f, uint32_t result)
@@ -494,13 +496,19 @@ static void record_done(uint32_t instead)
 
 	for (uint32_t i = 0; s && i < SLOTS; i++) {
 		struct snapshot_slot *slot = s->slot + i;
-		uint32_t queued = QUEUED;
+		uint32_t state = atomic_load(&slot->state), last = state == QUEUED;
 
-		if (atomic_load(&slot->state) != QUEUED || (!slot->words[1] && !instead) ||
-		    !atomic_compare_exchange_strong(&slot->state, &queued, READING))
+		if ((state != QUEUED && state != UNLAUNCHED) || (!slot->words[last] && !instead) ||
+		    !atomic_compare_exchange_strong(&slot->state, &state, READING))
 			continue;
+		/* Another thread may have released it, and a launch have taken it, in between. */
+		if (!slot->words[last] && !instead) {
+			atomic_store(&slot->state, state);
+			continue;
+		}
 		atomic_thread_fence(memory_order_acquire);
-		write_slot(slot, instead);
+		if (state == QUEUED)
+			write_slot(slot, instead);
 		if (instead) {
 			atomic_store(&slot->state, GIVEN_UP);
 			continue;

@@ -186,7 +186,6 @@ static int take_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_g
 		chan->pub.done_time = rec->rec.time;
 		chan->pub.done_get = NVS_NONE;
 	}
-	t->goes_on = rec->rec.flags & NVS_CHAN_GONE_WINDOW;
 	if (!(rec->rec.flags & NVS_CHAN_GONE_AT_EXIT))
 		chan->pub.free_time = rec->rec.time;
 	return 0;

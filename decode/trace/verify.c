@@ -331,6 +331,7 @@ void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
 		break;
 	case NVS_REC_END:
 		t->end_seen = true;
+		t->goes_on = rec->flags & NVS_END_GOES_ON;
 		break;
 	}
 }

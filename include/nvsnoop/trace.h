@@ -591,6 +591,9 @@ struct nvs_rec_totals {
 	uint64_t skipped_bytes;
 };
 
+/* rec.flags of an END record */
+#define NVS_END_GOES_ON (1u << 0) /* of a trace on demand: the process goes on */
+
 struct nvs_rec_end {
 	struct nvs_rec rec;
 };

@@ -355,7 +355,8 @@ static void take_last_records(struct nvs_writer *w)
 
 static void end_trace(struct nvs_writer *w)
 {
-	struct nvs_rec_end end = {.rec = {.type = NVS_REC_END, .size = sizeof(end)}};
+	struct nvs_rec_end end = {
+		.rec = {.type = NVS_REC_END, .flags = NVS_END_GOES_ON, .size = sizeof(end)}};
 	struct nvs_demand *d = &w->session->demand;
 	uint64_t submissions = nvs_totals_sum(NVS_COUNT_SUBMISSIONS) -
 			       w->base[NVS_COUNT_SUBMISSIONS];

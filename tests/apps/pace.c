@@ -8,6 +8,7 @@
  *	prepare			makes a kernel, a graph with three launches of it, and memory
  *	launch N, graph N	N launches of these
  *	until FILE		memsets, until FILE exists
+ *	close			destroys the context; the next submit makes another
  *	fork			continues in a child that has made no CUDA call; must be first
  *	child			a child that exits at once, as programs that start others make it
  *	kill			kills itself with SIGKILL
@@ -89,7 +90,10 @@ int main(void)
 		else if (sscanf(line, "until %4095s", word) == 1)
 			while (access(word, F_OK))
 				submit(1);
-		else if (!strcmp(line, "prepare\n"))
+		else if (!strcmp(line, "close\n")) {
+			CK(cuDevicePrimaryCtxRelease_v2(0));
+			words = 0;
+		} else if (!strcmp(line, "prepare\n"))
 			prepare();
 		else if (sscanf(line, "launch %llu", &n) == 1)
 			for (; n; n--)

@@ -472,7 +472,8 @@ static int read_channels(struct nvs_page_file *file)
 		struct nvs_page_channel *shown;
 
 		r = read_channel(file, t->offset + (uint64_t)i * t->row_bytes, channel);
-		if (r || !channel->seen_ns || channel->channel == NVS_NONE)
+		if (r || !channel->seen_ns || channel->channel == NVS_NONE ||
+		    !(channel->flags & NVS_LIVE_CHANNEL_ALIVE))
 			continue;
 		shown = nvs_page_add_row(&file->channels, sizeof(*shown));
 		if (!shown)

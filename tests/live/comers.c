@@ -180,6 +180,17 @@ static void everything(struct live_page *page)
 					  .submitted = 50,
 					  .completed = 48,
 					  .completed_of = 50};
+	/* Freed: nothing of it is shown. */
+	page->channels[live_row(page, NVS_LIVE_CHANNELS)] =
+		(struct nvs_live_channel){.channel = 2,
+					  .gpu = 1,
+					  .entries = 1024,
+					  .put = 65,
+					  .get = 1,
+					  .used = 64,
+					  .submitted = 65,
+					  .completed = 1,
+					  .completed_of = 65};
 	slot->generation = 1;
 	slot->tid = (uint32_t)getpid();
 	slot->calls[0] = (struct nvs_live_call){page->head.clock.ticks, 9, sync, 0};

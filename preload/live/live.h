@@ -150,6 +150,8 @@ uint32_t nvs_live_kernel_new(struct nvs_live_page *page, uint64_t key, uint64_t 
 			     const struct nvs_live_kernel_info *facts);
 /* Returns the row of KEY; 0 if it is unknown or has none. *KNOWN is set to whether KEY is known. */
 uint32_t nvs_live_kernel_find(struct nvs_live_page *page, uint64_t key, bool *known);
+/* The upper bits of keys begin anew: no key is known any more. */
+void nvs_live_forget_kernels(struct nvs_live_page *page);
 _Static_assert(NVS_LIVE_KERNEL_ROWS <= 65536, "a row has 16 bits");
 /* A row, below the lower 48 bits of the key that has it. */
 static inline uint64_t nvs_live_row_of(uint64_t key, uint32_t row)

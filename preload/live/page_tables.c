@@ -202,6 +202,13 @@ uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t fun
 	return row;
 }
 
+void nvs_live_forget_kernels(struct nvs_live_page *p)
+{
+	NVS_LOCK_SCOPE();
+	for (uint32_t k = 0; k < NVS_LIVE_HANDLES; k++)
+		atomic_store_explicit(&p->handle[k].key, 0, memory_order_relaxed);
+}
+
 /* ---- GPUs ---- */
 
 uint32_t nvs_live_gpu(struct nvs_live_page *p, const uint8_t uuid[16], uint32_t instance,

@@ -12,6 +12,7 @@
 #define BUCKETS 1024u /* initially */
 #define MAX_BUCKETS (1u << 20) /* a rehash visits all of them between two heartbeats */
 #define MAX_AHEAD 256u
+#define MAX_RANGES 65536u /* begun and not ended, as in a program that does not end them */
 
 /* The subject of a record: its type and one or two numbers. */
 struct state_key {
@@ -42,6 +43,7 @@ struct nvs_keep_state {
 	struct nvs_rec_part counts;
 	uint64_t events; /* of graphs */
 	uint32_t open; /* submissions whose pieces are incomplete */
+	uint32_t ranges;
 	uint32_t nahead;
 	struct ahead ahead[MAX_AHEAD];
 };
@@ -415,12 +417,24 @@ static struct state_key range_key(uint32_t thread, uint32_t domain, uint64_t id,
 		       : (struct state_key){NVS_REC_NVTX_BEGIN, 1ull << 63 | domain, id};
 }
 
+static void begin_range(struct nvs_keep_state *l, const struct nvs_rec_nvtx *begin)
+{
+	struct state_key key = range_key(begin->thread, begin->domain, begin->id, begin->rec.flags);
+
+	if (l->ranges < MAX_RANGES)
+		l->ranges += add_entry(l, &key, begin, begin->rec.size) != NULL;
+}
+
 /* Of ranges pushed with the same numbers the latest is first in its bucket. */
 static void end_range(struct nvs_keep_state *l, const struct nvs_rec_nvtx_end *end)
 {
 	struct state_key key = range_key(end->thread, end->domain, end->id, end->rec.flags);
+	struct state_entry *e = find_entry(l, &key);
 
-	remove_key(l, key.type, key.a, key.b);
+	if (!e)
+		return;
+	remove_entry(l, e);
+	l->ranges--;
 }
 
 /* ---- by type ---- */
@@ -478,8 +492,6 @@ static uint32_t min_size(uint16_t type)
 
 void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec)
 {
-	struct state_key range;
-
 	if (rec->size < min_size(rec->type))
 		return;
 	if (rec->time > l->counts.rec.time)
@@ -566,8 +578,7 @@ void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec)
 			    AS(nvtx_name)->number);
 		break;
 	case NVS_REC_NVTX_BEGIN:
-		range = range_key(AS(nvtx)->thread, AS(nvtx)->domain, AS(nvtx)->id, rec->flags);
-		add_entry(l, &range, rec, rec->size);
+		begin_range(l, AS(nvtx));
 		break;
 	case NVS_REC_NVTX_END:
 		end_range(l, AS(nvtx_end));

@@ -11,7 +11,7 @@
 static void step(const volatile void *to);
 static const char *name_of(uint64_t function);
 #undef atomic_store
-#define atomic_store(to, value) (step(to), __atomic_store_n(to, value, __ATOMIC_SEQ_CST))
+#define atomic_store(to, value) (step(to), atomic_store_explicit(to, value, memory_order_seq_cst))
 #define nvs_api_function_name name_of
 #include "preload/api/count/counter_memory.c"
 

@@ -363,6 +363,34 @@ static void test_scribbled(void)
 	EXPECT_EQ(part.submissions, 0);
 }
 
+static uint32_t told_ranges;
+
+static void count_range(void *arg, const struct nvs_rec *rec)
+{
+	told_ranges += rec->type == NVS_REC_NVTX_BEGIN;
+}
+
+/* A program that does not end its ranges may run for weeks: those that it began last are kept out,
+ * so that what is kept stays small. */
+static void test_unended_ranges(void)
+{
+	enum { MANY = 200000, MOST = 65536 };
+
+	anew();
+	for (uint64_t i = 1; i <= MANY; i++)
+		range(NVS_REC_NVTX_BEGIN, 0, i, i);
+	for (int i = 0; i < 2; i++) {
+		told_ranges = 0;
+		nvs_keep_state_write(ledger, &part, count_range, NULL);
+		EXPECT_EQ(told_ranges, MOST);
+		/* One that ends makes room for another. */
+		range(NVS_REC_NVTX_END, 0, 1, MANY + 1);
+		range(NVS_REC_NVTX_END, 0, 1, MANY + 1);
+		range(NVS_REC_NVTX_BEGIN, 0, MANY + 1, MANY + 1);
+		range(NVS_REC_NVTX_BEGIN, 0, MANY + 2, MANY + 2);
+	}
+}
+
 int main(void)
 {
 	test_scribbled();
@@ -374,6 +402,7 @@ int main(void)
 	test_graphs();
 	test_edges();
 	test_ranges();
+	test_unended_ranges();
 	test_many_names();
 	nvs_keep_state_free(ledger);
 	return expect_done();

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "preload/api/intercept/api.h"
 #include "preload/base/sys.h"
 #include "preload/live/memory.h"
 #include "tests/unit/expect.h"
@@ -248,6 +249,28 @@ static void test_one_place(void)
 	free_page(l.page);
 }
 
+/* Generations of handles have 16 bits, and begin anew: the handle may be another function's. */
+static void test_generations(void)
+{
+	const struct nvs_live_kernel_info facts = {0};
+	struct nvs_live_page *page = make_page();
+	uint64_t key = nvs_api_known_key(0x1000);
+	bool known;
+
+	page->head->tables[NVS_LIVE_KERNELS].used = 1;
+	*nvs_slot(NVS_SLOT_LIVE) = page;
+	nvs_live_kernel_new(page, key, 0x1000, &facts);
+	nvs_live_kernel(page, key, &known);
+	EXPECT(known);
+	for (uint32_t i = 0; i < 1u << 16; i++)
+		nvs_api_before_unload(NULL);
+	EXPECT_EQ(nvs_api_known_key(0x1000), key);
+	nvs_live_kernel(page, key, &known);
+	EXPECT(!known);
+	*nvs_slot(NVS_SLOT_LIVE) = NULL;
+	free_page(page);
+}
+
 int main(void)
 {
 	test_lock();
@@ -257,5 +280,6 @@ int main(void)
 	test_owners();
 	test_readable();
 	test_one_place();
+	test_generations();
 	return expect_done();
 }

@@ -16,8 +16,9 @@ static void step(void);
 #define nvs_record_write keep
 #define nvs_largest_record() (1u << 20)
 #undef atomic_compare_exchange_strong
-#define atomic_compare_exchange_strong(p, e, v) \
-	(step(), __atomic_compare_exchange_n(p, e, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+#define atomic_compare_exchange_strong(p, e, v)                                         \
+	(step(), atomic_compare_exchange_strong_explicit(p, e, v, memory_order_seq_cst, \
+							 memory_order_seq_cst))
 #include "preload/api/snapshot/snapshot.c"
 
 #define KERNEL 0xf0

@@ -16,6 +16,7 @@
 #define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING: does not synchronise with the legacy stream */
 #define NOT_READY 600 /* CUDA_ERROR_NOT_READY */
 #define LOCK_MS 10000
+#define LOCK_GIVEN_UP 2 /* until its holder releases it */
 #define SET_MS 1000
 #define PROBES 8
 #define FILLING UINT64_MAX /* key of a function whose name another thread is storing */
@@ -84,10 +85,13 @@ void nvs_counting_leave(struct nvs_counting *c, int mode)
 bool nvs_counting_lock(struct nvs_counting *c)
 {
 	uint64_t mask = nvs_sys_block_async();
-	uint32_t none = 0;
+	uint32_t holder = 0;
 
-	for (int i = 0; !atomic_compare_exchange_strong(&c->lock, &none, 1); i++, none = 0) {
-		if (i == LOCK_MS) {
+	for (int i = 0; !atomic_compare_exchange_strong(&c->lock, &holder, 1); i++, holder = 0) {
+		/* No other load waits for a thread that does not come back from the driver. */
+		if (i == LOCK_MS)
+			atomic_compare_exchange_strong(&c->lock, &holder, LOCK_GIVEN_UP);
+		if (i == LOCK_MS || holder == LOCK_GIVEN_UP) {
 			nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
 			return false;
 		}

@@ -227,10 +227,13 @@ void nvs_api_before_unload(struct nvs_api_frame *f)
 {
 	uint32_t n = atomic_fetch_add(&nvs_api_unloads, 1) + 1;
 
-	/* Generations have 16 bits: clear the table when they wrap around. */
-	if (!(n & 0xffff))
-		for (uint32_t i = 0; i < NVS_API_KNOWN; i++)
-			atomic_store_explicit(&nvs_api_known[i], 0, memory_order_relaxed);
+	/* Generations have 16 bits: clear the tables when they wrap around. */
+	if (n & 0xffff)
+		return;
+	for (uint32_t i = 0; i < NVS_API_KNOWN; i++)
+		atomic_store_explicit(&nvs_api_known[i], 0, memory_order_relaxed);
+	if (nvs_live_page())
+		nvs_live_forget_kernels(nvs_live_page());
 }
 
 void nvs_api_before_library_unload(struct nvs_api_frame *f)

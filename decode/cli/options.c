@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Parses the command line of a program and prints its --help, from the table of its options. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "decode/cli/units.h"
 
 #define HELP_COLUMN 23
@@ -191,11 +193,25 @@ static int take_option(struct nvs_command_line *line, int c, const char *argumen
 	return nvs_usage_error("--%s must be %s, not '%s'", o->name, rule, optarg);
 }
 
+/* The next file would have the number of a closed stream, and what is written to that would be
+ * written into it. Writing still fails, and a program that is executed has the stream closed. */
+static void fill_closed_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int nvs_command_line_parse(struct nvs_command_line *line, int argc, char **argv)
 {
 	struct getopt_table table = {.letters = "+"};
 	int c, status = -1;
 
+	fill_closed_streams();
 	if (!line->in_order)
 		table.letters[0] = '\0';
 	add_options(&table, 0, own_options);

@@ -152,6 +152,7 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o)
 
 	memset(out, 0, sizeof(*out));
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it hides how children end */
 	/* A report with a directory opens its own files. */
 	out->file = o->output ? open_output(out, o->folder ? "/dev/null" : o->output, o->overwrite)
 			      : open_stdout();

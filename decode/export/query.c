@@ -29,27 +29,17 @@ static const char list_tables[] =
 
 /* ---- what a query may do ---- */
 
-static void use_table(struct query *q, const char *name)
-{
-	enum nvs_table_id table = nvs_database_table(name);
-
-	if (table < NVS_TABLES)
-		q->used[table] = true;
-	else if (strncmp(name, "sqlite_", 7))
-		q->nsight = true;
-}
-
 static int authorize(void *arg, int action, const char *a, const char *b, const char *schema,
 		     const char *trigger)
 {
+	(void)arg;
+	(void)a;
 	(void)schema;
 	(void)trigger;
 	switch (action) {
 	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
-		return SQLITE_OK;
 	case SQLITE_READ:
-		use_table(arg, a);
 		return SQLITE_OK;
 	case SQLITE_FUNCTION:
 		return strcmp(b, "load_extension") ? SQLITE_OK : SQLITE_DENY;
@@ -99,12 +89,39 @@ static int prepare_select(struct query *q, const char *sql)
 	if (!strcmp(sql, ".tables"))
 		sql = list_tables;
 	else
-		sqlite3_set_authorizer(q->db.db, authorize, q);
+		sqlite3_set_authorizer(q->db.db, authorize, NULL);
 	if (sqlite3_prepare_v2(q->db.db, sql, -1, &q->select, &end) != SQLITE_OK)
 		return print_sql_error(q);
 	if (!q->select || !sqlite3_column_count(q->select) || !is_empty(q, end))
 		return print_query_error("takes one SELECT, or .tables");
 	return 0;
+}
+
+static void use_table(struct query *q, const char *name)
+{
+	enum nvs_table_id table = nvs_database_table(name);
+
+	if (table < NVS_TABLES)
+		q->used[table] = true;
+	else
+		q->nsight = true;
+}
+
+/* Those whose names are in its text: the authorizer does not see columns that only USING names. */
+static int find_tables(struct query *q, const char *sql)
+{
+	static const char named[] = "SELECT name FROM sqlite_master WHERE type = 'table'"
+				    " AND instr(upper(?), upper(name))";
+	sqlite3_stmt *s = NULL;
+	int step = sqlite3_prepare_v2(q->db.db, named, -1, &s, NULL);
+
+	sqlite3_bind_text(s, 1, sql, -1, SQLITE_STATIC);
+	while (!step && (step = sqlite3_step(s)) == SQLITE_ROW) {
+		use_table(q, (const char *)sqlite3_column_text(s, 0));
+		step = 0;
+	}
+	sqlite3_finalize(s);
+	return step == SQLITE_DONE ? 0 : nvs_database_error(&q->db);
 }
 
 /* Finds errors in the query before the traces are read. */
@@ -115,6 +132,8 @@ static int check_select(struct query *q, const char *sql)
 	sqlite3_finalize(q->select);
 	q->select = NULL;
 	sqlite3_set_authorizer(q->db.db, NULL, NULL);
+	if (!r)
+		r = find_tables(q, sql);
 	for (int i = 0; i < NVS_TABLES; i++)
 		q->db.unused[i] = !q->used[i] && !q->nsight;
 	q->db.ours = !q->nsight;

@@ -214,10 +214,11 @@ static size_t add_call_rows(struct nvs_run *run, struct ring_row *rows)
 		const struct ring_state *st = (struct ring_state *)run->each + k;
 
 		for (size_t i = 0; i < st->waits.n; i++, n++) {
-			struct ring_row *r = rows + n;
+			struct ring_row *r;
 
 			if (!rows)
 				continue;
+			r = rows + n;
 			*r = (struct ring_row){.source = st->source, .wait = st->waits.wait + i};
 			nvs_stall_cause(r->wait, r->cause, sizeof(r->cause));
 			nvs_stall_others(&st->waits, r->wait, r->others, sizeof(r->others));

@@ -147,7 +147,7 @@ static int read_results(struct nvs_page_file *file)
 	return r;
 }
 
-/* The row of NUMBER, added if it is new. NULL: no memory. */
+/* The row of NUMBER, added if it is new. NULL: no memory, or there have been too many. */
 static struct nvs_page_fault *get_fault(struct nvs_page_file *file, uint32_t number)
 {
 	struct nvs_page_fault *f = file->faults.rows;
@@ -155,7 +155,7 @@ static struct nvs_page_fault *get_fault(struct nvs_page_file *file, uint32_t num
 	for (uint32_t i = 0; i < file->faults.n; i++, f++)
 		if (f->number == number)
 			return f;
-	f = nvs_page_add_row(&file->faults, sizeof(*f));
+	f = file->faults.n < MAX_FAULTS ? nvs_page_add_row(&file->faults, sizeof(*f)) : NULL;
 	if (f)
 		f->number = number;
 	return f;
@@ -174,7 +174,9 @@ static int read_faults(struct nvs_page_file *file)
 		COPY_ROW(&row, &rows, i);
 		f = get_fault(file, row.number);
 		if (!f)
-			return -ENOMEM;
+			return file->faults.n < MAX_FAULTS
+				       ? -ENOMEM
+				       : nvs_page_reject(file, "a table has too many rows");
 		f->channel = row.channel;
 		f->mono_ns = nvs_page_time(file, row.time);
 		f->count.more += row.count;

@@ -68,7 +68,7 @@ static int is_of(const char *key, const char *type, const char *value, size_t n)
 			return n > 1 && all_of("0123456789", value + 1, n - 1);
 		return all_of("0123456789", value, n);
 	case 'r':
-		return all_of("-0123456789.", value, n);
+		return all_of("-+0123456789.e", value, n);
 	case 't':
 		return *value == '"' && n > 2;
 	case 'b':

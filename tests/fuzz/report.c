@@ -82,7 +82,7 @@ static const char *output(void)
 static void try(const struct nvs_options_report *o)
 {
 	struct nvs_source source[2] = {{0}};
-	struct nvs_run run = {0};
+	struct nvs_run run[NVS_MAX_REPORTS] = {{0}};
 	struct nvs_out out = {0};
 	char *text = NULL;
 	size_t size = 0;
@@ -91,9 +91,9 @@ static void try(const struct nvs_options_report *o)
 	out.file = open_memstream(&text, &size);
 	if (!out.file)
 		abort();
-	if (!nvs_runs_open(&run, source, o))
-		nvs_runs_print(&run, &out, o, &verdict);
-	nvs_runs_free(&run, source, o);
+	if (!nvs_runs_open(run, source, o))
+		nvs_runs_print(run, &out, o, &verdict);
+	nvs_runs_free(run, source, o);
 	fclose(out.file);
 	if (!(o->reports[0]->prints & FILED)) {
 		check_text(text, size, o->print.format == NVS_FORMAT_CSV);
@@ -131,7 +131,9 @@ static void report(const char *path, unsigned choice)
 	struct nvs_options_report o = {.nreports = 1,
 				       .print.color = -1,
 				       .called = "nvsnoop-report",
-				       .argument = "SELECT * FROM NVSNOOP_CALL", /* --query */
+				       /* --query: columns that docs/schema.md has */
+				       .argument = "SELECT api, thread, submissions, "
+						   "command_bytes, detail FROM NVSNOOP_CALL",
 				       .files = (char **)files};
 	unsigned n;
 
@@ -141,6 +143,10 @@ static void report(const char *path, unsigned choice)
 	} else {
 		o.reports[0] = report_of(choice, false, &n);
 		o.print.format = choice / n % 3;
+	}
+	for (const char *const *part = o.reports[0]->parts; part && *part; part++) {
+		o.page = true;
+		o.reports[o.nreports++] = report_named(*part);
 	}
 	o.nfiles = o.reports[0]->needs & NVS_NEED_PAIR ? 2 : 1;
 	/* Submissions 0 and 1 of it. */

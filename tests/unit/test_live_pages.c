@@ -332,6 +332,28 @@ static void test_lies(void)
 	refused("version");
 }
 
+/* Faults are kept by their numbers: a page whose numbers change with each look is refused at last.
+ */
+static void test_faults_without_end(void)
+{
+	struct nvs_pages *pages = open_pages();
+	uint32_t most = 0, looks = 0;
+
+	live_page_example(&page, (uint32_t)getpid(), 10);
+	page.head.tables[NVS_LIVE_FAULTS].used = LIVE_FAULTS;
+	do {
+		for (uint32_t i = 0; i < LIVE_FAULTS; i++)
+			page.faults[i].number = LIVE_FAULTS * looks + i;
+		live_page_write(&page, folder);
+		EXPECT_EQ(nvs_pages_update(pages), 0);
+		if (nvs_pages_count(pages))
+			most = nvs_pages_get(pages, 0)->nfaults;
+	} while (nvs_pages_count(pages) && ++looks < 1000);
+	EXPECT_EQ(most, 1024);
+	nvs_pages_close(pages);
+	unlink(path_of((uint32_t)getpid(), ""));
+}
+
 /* A program that submits faster than it can be looked at: what it submitted since is not pending.
  */
 static void test_submitted_since(void)
@@ -461,6 +483,7 @@ int main(void)
 	test_same_pid();
 	test_strangers();
 	test_lies();
+	test_faults_without_end();
 	test_submitted_since();
 	test_wild();
 	test_notice();

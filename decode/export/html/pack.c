@@ -31,7 +31,7 @@ static char *grow_text(struct nvs_html_pack *p, size_t n)
 /* Room for N bytes at the end; the caller adds to p->n what it uses. NULL if memory is short. */
 static inline char *reserve_text(struct nvs_html_pack *p, size_t n)
 {
-	return p->room - p->n >= n ? p->text + p->n : grow_text(p, n);
+	return p->room - p->n > n ? p->text + p->n : grow_text(p, n);
 }
 
 void nvs_html_pack_put(struct nvs_html_pack *p, const char *text, size_t n)

@@ -435,14 +435,14 @@ int nvs_diff_data_lines(struct nvs_diff_data *d, const struct nvs_source *s, uin
 			struct nvs_diff_word **list, uint32_t *n)
 {
 	struct nvs_diff_word *old = *list;
-	const struct item *t = d->items;
+	uint32_t at = 0;
 	int r = 0;
 
 	d->place = (struct nvs_address_space){s->trace, vaspace};
 	for (uint32_t i = 0; i < *n && !r; i++) {
 		r = append_word(d, old + i);
-		for (; t < d->items + d->nitems && t->word == i && !r; t++)
-			r = put_item(d, t);
+		for (; at < d->nitems && d->items[at].word == i && !r; at++)
+			r = put_item(d, d->items + at);
 	}
 	if (r)
 		return r;

@@ -20,17 +20,15 @@
  * normally ends with a seek table in zstd's seekable format (a skippable frame). `zstd -d` of the
  * file gives the plain stream: whole records, none of which crosses a frame. All numbers are
  * little-endian. Every record starts with struct nvs_rec, its size is a multiple of 8, and a reader
- * skips unknown types. Fields are only ever added at a record's end (before its variable part,
- * whose offset follows from the sizes given in the record); a change of the meaning of existing
- * bytes raises NVS_TRACE_VERSION.
+ * skips unknown types. Fields are only added at a record's end (before its variable part, whose
+ * offset follows from its sizes); another meaning of existing bytes raises NVS_TRACE_VERSION.
  *
  * The spool file next to the trace holds the buffers from which the frames are made, in the same
  * records. After a kill it still holds the records that had not reached the trace: nvsnoop/spool.h.
  *
  * Order: the records of one buffer are ordered by time. The writer merges buffers by time so that a
- * record never comes before another one that happened before it (a channel's submissions are in
- * order; an object comes before its use). Stacks, names, threads and kernels may come after their
- * first use.
+ * record never comes before another one that happened before it (submissions of a channel in order,
+ * an object before its use). Stacks, names, threads and kernels may come after their first use.
  */
 #ifdef __cplusplus
 extern "C" {
@@ -741,9 +739,8 @@ struct nvs_rec_call_begin {
 /* rec.flags of a CALL record */
 #define NVS_CALL_BEGUN (1u << 0) /* it has a CALL_BEGIN */
 #define NVS_CALL_UNWOUND (1u << 1) /* left by an exception or the end of its thread: no result */
-#define NVS_CALL_ABANDONED                                                     \
-	(1u << 2) /* left by a jump, noticed at `end`: no result, no arguments \
-		   */
+/* Left by a jump, noticed at `end`: no result, no arguments */
+#define NVS_CALL_ABANDONED (1u << 2)
 /* Its stream was being captured: it became part of a graph, nothing ran */
 #define NVS_CALL_CAPTURED (1u << 3)
 #define NVS_CALL_EARLY (1u << 4) /* before the trace began; thread may be NVS_NONE */

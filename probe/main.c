@@ -244,6 +244,8 @@ int main(int argc, char **argv)
 	struct nvs_command_line line = {
 		.program = "nvsnoop-probe",
 		.usage = usage,
+		.notes = "Exit status: 0; 1 on failure or wrong data; 2 on a usage error. With "
+			 "--check as\ndiff.\n",
 		.options = known,
 		.target = &options,
 	};

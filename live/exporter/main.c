@@ -67,6 +67,8 @@ static void read_options(struct options *o, int argc, char **argv)
 			 "this\n"
 			 "user's programs (root: of all users), and needs no privileges and no "
 			 "GPU.\n",
+		.notes = "Exit status: 0 after SIGINT, SIGTERM, SIGHUP or --once; 1 on failure, 2 "
+			 "on a\nusage error.\n",
 		.options = options_known,
 		.target = o,
 	};

@@ -100,8 +100,6 @@ static int open_stop_fd(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
-	/* If it was inherited as ignored, the end of a report would not be seen. */
-	signal(SIGCHLD, SIG_DFL);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) || (fd = signalfd(-1, &set, SFD_CLOEXEC)) < 0)
 		exit_failure(strerror(errno));
 	return fd;

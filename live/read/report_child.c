@@ -18,6 +18,7 @@ int nvs_report_start(pid_t *pid, char **argv, int out, int errors)
 	sigset_t broken_pipe, none;
 	int r;
 
+	signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it hides how the report ends */
 	path[n > 0 ? n : 0] = 0;
 	slash = strrchr(path, '/');
 	strcpy(slash ? slash + 1 : path, name);

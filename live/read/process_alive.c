@@ -37,37 +37,35 @@ static void parse_boot_id(uint8_t boot[16], const char *text)
 	}
 }
 
-/* Reads a process' state (field 3) and start time (field 22) from /proc/PID/stat. */
-static bool read_stat(uint32_t pid, char *state, uint64_t *start)
+bool nvs_process_stat_read(struct nvs_process_stat *to, uint32_t pid)
 {
 	char path[64], text[1024], *at;
 
+	memset(to, 0, sizeof(*to));
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	if (!read_text(path, text, sizeof(text)))
 		return false;
-	at = strrchr(text, ')'); /* the name before it may contain any character */
-	if (!at || at[1] != ' ')
+	at = strrchr(text, ')'); /* ends field 2: the name may contain any character */
+	if (!at || sscanf(at, ") %c %u", &to->state, &to->parent) != 2)
 		return false;
-	*state = at[2];
-	at += 2;
-	for (int field = 3; field < 22 && at; field++)
+	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
-	*start = at ? strtoull(at + 1, NULL, 10) : 0;
+	to->start_time = at ? strtoull(at + 1, NULL, 10) : 0;
 	return at;
 }
 
 void nvs_machine_id_read(struct nvs_machine_id *here)
 {
 	struct stat st;
-	char text[256], state;
-	uint64_t start;
+	struct nvs_process_stat own;
+	char text[256];
 
 	memset(here, 0, sizeof(*here));
 	if (read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)))
 		parse_boot_id(here->boot, text);
 	if (!stat("/proc/self/ns/pid", &st))
 		here->pid_namespace = st.st_ino;
-	here->proc = read_stat((uint32_t)getpid(), &state, &start);
+	here->proc = nvs_process_stat_read(&own, (uint32_t)getpid());
 }
 
 bool nvs_can_look_up_pid(const struct nvs_machine_id *here, const struct nvs_live *head)
@@ -82,8 +80,7 @@ static bool heard_within(const struct nvs_live *head, uint64_t now, uint64_t ns)
 
 bool nvs_process_alive(const struct nvs_machine_id *here, const struct nvs_live *head, uint64_t now)
 {
-	uint64_t start;
-	char state;
+	struct nvs_process_stat process;
 
 	if (memcmp(head->boot, here->boot, sizeof(here->boot)) || head->state == NVS_LIVE_ENDED)
 		return false;
@@ -91,8 +88,8 @@ bool nvs_process_alive(const struct nvs_machine_id *here, const struct nvs_live 
 		return false;
 	if (!nvs_can_look_up_pid(here, head))
 		return heard_within(head, now, NVS_LIVE_SILENT_NS);
-	return read_stat(head->pid, &state, &start) && state != 'Z' && state != 'X' &&
-	       start == head->start_time;
+	return nvs_process_stat_read(&process, head->pid) && process.state != 'Z' &&
+	       process.state != 'X' && process.start_time == head->start_time;
 }
 
 bool nvs_process_has_uid(const struct nvs_machine_id *here, const struct nvs_live *head,

@@ -18,6 +18,16 @@ struct nvs_machine_id {
 	bool proc; /* /proc is mounted and readable */
 };
 
+/* From /proc/PID/stat. */
+struct nvs_process_stat {
+	char state;
+	uint32_t parent;
+	uint64_t start_time; /* in clock ticks since the machine started */
+};
+
+/* Returns false if it cannot be read. What was not read is 0. */
+bool nvs_process_stat_read(struct nvs_process_stat *to, uint32_t pid);
+
 void nvs_machine_id_read(struct nvs_machine_id *here);
 /* Returns true if the page's PID can be looked up in our /proc. Otherwise only the page's own state
  * and times count. */

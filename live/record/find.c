@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "live/read/process_alive.h"
 #include "live/record/record.h"
 #include "nvsnoop/decode.h"
 
@@ -107,25 +108,14 @@ static uint32_t inner_uid(uint32_t pid, uint32_t uid)
 	return uid;
 }
 
-enum { PARENT = 4, START_TIME = 22 }; /* fields of /proc/PID/stat */
-
-static uint64_t read_stat(uint32_t pid, int which)
-{
-	char text[1024], *at;
-
-	read_proc(pid, "stat", text, sizeof(text));
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < which; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at + 1, NULL, 10) : 0;
-}
-
 static bool is_below(uint32_t pid, uint32_t ancestor)
 {
+	struct nvs_process_stat process = {.parent = pid};
+
 	do
-		pid = (uint32_t)read_stat(pid, PARENT);
-	while (pid && pid != ancestor);
-	return pid;
+		nvs_process_stat_read(&process, process.parent);
+	while (process.parent && process.parent != ancestor);
+	return process.parent;
 }
 
 static const struct nvs_page *find_page(const struct nvs_pages *pages, uint32_t pid, uint64_t start)
@@ -230,7 +220,7 @@ static int find_below(struct nvs_record_targets *t, uint32_t pid)
 
 static int find_process(struct nvs_record_targets *t, uint32_t pid)
 {
-	uint64_t start = read_stat(pid, START_TIME);
+	struct nvs_process_stat process;
 	const struct nvs_page *page;
 	const char *reason;
 	char path[64];
@@ -242,9 +232,10 @@ static int find_process(struct nvs_record_targets *t, uint32_t pid)
 		t->missing++;
 		return 0;
 	}
-	page = find_page(t->sets[0], pid, start);
+	nvs_process_stat_read(&process, pid);
+	page = find_page(t->sets[0], pid, process.start_time);
 	if (!page)
-		page = find_elsewhere(t, pid, st.st_uid, start);
+		page = find_elsewhere(t, pid, st.st_uid, process.start_time);
 	if (page)
 		return add_target(t, page, pid);
 	reason = find_reason(pid, &st);

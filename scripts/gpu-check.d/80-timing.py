@@ -90,8 +90,9 @@ def by_events(suite, name):
         wrong = [what for what, ns in events.items() if not abs(brackets.get(what, math.inf) - ns) <= NEAR_NS + NEAR_PART * ns]
         if events and not wrong:
             break
-    row.notes += [f"{what}: {brackets.get(what, math.nan):.0f} ns, by events {ns:.0f}" for what, ns in events.items()]
-    row.wrong += [f"{what}: {brackets.get(what, math.nan):.0f} ns, by events {events[what]:.0f}" for what in wrong]
+    said = {what: f"{what}: {brackets.get(what, math.nan):.0f} ns, by events {ns:.0f}" for what, ns in events.items()}
+    row.notes += said.values()
+    row.wrong += [said[what] for what in wrong]
     if not events:
         row.wrong.append("nothing was measured")
     told(suite, name, row, trace)

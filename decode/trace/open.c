@@ -102,7 +102,7 @@ static int open_first(struct nvs_trace *t, struct nvs_error *err)
 			r = open_parts(t, err);
 		if (r)
 			return r;
-		r = t->options.no_spool ? 0 : nvs_spool_open(t, false);
+		r = t->options.no_spool ? 0 : nvs_spool_open(t, false, err);
 		/* Include frames that were written while the spool was opened. */
 		if (t->running)
 			nvs_input_extend(&t->in);
@@ -110,7 +110,13 @@ static int open_first(struct nvs_trace *t, struct nvs_error *err)
 	}
 	if (r < 0 && (r != -ENODATA || t->in.frame_offset))
 		return r;
-	if (!t->options.no_spool && !nvs_spool_open(t, true) && nvs_spool_has_buffers(t)) {
+	if (!t->options.no_spool) {
+		int spool = nvs_spool_open(t, true, err);
+
+		if (spool)
+			return spool;
+	}
+	if (nvs_spool_has_buffers(t)) {
 		make_header_from_spool(t);
 		return 0;
 	}

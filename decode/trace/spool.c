@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The spool file of a trace: records that were in thread buffers but in no frame when the program
  * died, merged in time order; or submissions rung after the trace was closed. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "decode/trace/internal.h"
@@ -172,20 +174,6 @@ static int open_file(struct nvs_trace *t, struct nvs_spool_file *f)
 	return 0;
 }
 
-int nvs_spool_open(struct nvs_trace *t, bool any_session)
-{
-	int r = 0;
-
-	if (find_spool(t, t->spools, "", any_session)) {
-		t->session.spool_read = true;
-		r = open_file(t, t->spools);
-	}
-	/* If the thread buffers' spool still exists, late records are in a second file. */
-	if (!r && !any_session && find_spool(t, t->spools + 1, ".late", false))
-		r = t->spools[1].head.kind == NVS_SPOOL_LATE ? open_file(t, t->spools + 1) : 0;
-	return r;
-}
-
 static void close_file(struct nvs_spool_file *f)
 {
 	if (f->fd > 0)
@@ -197,6 +185,37 @@ static void close_file(struct nvs_spool_file *f)
 	free(f->uncertain);
 	free(f->path);
 	memset(f, 0, sizeof(*f));
+}
+
+/* The user named a file that is not the trace's spool. With several traces it may be another one's,
+ * which is a finding, not an error. */
+static int check_named(struct nvs_trace *t, struct nvs_error *err)
+{
+	const char *path = t->options.spool;
+	struct nvs_spool_file f = {0};
+	bool is_spool;
+
+	if (access(path, R_OK))
+		return nvs_fail(err, -errno, "%s: %s", path, strerror(errno));
+	is_spool = try_open(t, &f, path, true);
+	close_file(&f);
+	return is_spool ? 0 : nvs_fail(err, -EINVAL, "%s: is not a spool", path);
+}
+
+int nvs_spool_open(struct nvs_trace *t, bool any_session, struct nvs_error *err)
+{
+	int r = 0;
+
+	if (find_spool(t, t->spools, "", any_session)) {
+		t->session.spool_read = true;
+		r = open_file(t, t->spools);
+	} else if (t->options.spool) {
+		r = check_named(t, err);
+	}
+	/* If the thread buffers' spool still exists, late records are in a second file. */
+	if (!r && !any_session && find_spool(t, t->spools + 1, ".late", false))
+		r = t->spools[1].head.kind == NVS_SPOOL_LATE ? open_file(t, t->spools + 1) : 0;
+	return r;
 }
 
 void nvs_spool_close(struct nvs_trace *t)

@@ -33,9 +33,9 @@ struct nvs_spool_file {
 	} flight;
 };
 
-/* Looks for the spool of this session; it is no error if there is none. Records which submissions
- * are uncertain. */
-int nvs_spool_open(struct nvs_trace *t, bool any_session);
+/* Looks for the spool of this session; it is no error if there is none, unless the options name a
+ * file that is no spool. Records which submissions are uncertain. */
+int nvs_spool_open(struct nvs_trace *t, bool any_session, struct nvs_error *err);
 void nvs_spool_close(struct nvs_trace *t);
 /* Records that a frame contains [from, to) of a thread buffer. */
 void nvs_spool_mark_seen(struct nvs_trace *t, const struct nvs_buffer_range *range);

@@ -203,6 +203,8 @@ static void ordinary(const char *folder)
 
 static void unusual(const char *folder)
 {
+	struct nvs_rec_check *check;
+
 	start(folder, "failures");
 	usual();
 	call(ALLOC, 3, 9 * US, 2);
@@ -286,6 +288,14 @@ static void unusual(const char *folder)
 	usual();
 	((struct nvs_rec_remark *)mk_rec(&m, NVS_REC_REMARK, sizeof(struct nvs_rec_remark)))->kind =
 		NVS_REMARK_IMPORTED;
+	finish();
+
+	start(folder, "late");
+	usual();
+	check = mk_rec(&m, NVS_REC_CHECK, sizeof(*check));
+	check->kind = NVS_CHECK_SITE;
+	check->value = NVS_SITE_NOT_YET;
+	check->start = 0x7f0000001000;
 	finish();
 
 	/* The driver allocates memory during a launch. */

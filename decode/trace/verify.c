@@ -413,7 +413,7 @@ void nvs_verify_end(struct nvs_trace *t)
 		REMARK(t,
 		       "NVTX ranges are not recorded: NVTX_INJECTION64_PATH was already set to %s",
 		       s->attr[NVS_ATTR_NVTX]);
-	if (t->options.spool && !s->spool_read)
+	if (t->options.spool && !t->options.no_spool && !s->spool_read)
 		REMARK(t, "%s is the spool of another recording and was not read",
 		       t->options.spool);
 	if (s->unknown_records)

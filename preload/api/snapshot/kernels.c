@@ -8,15 +8,9 @@
 
 #define KERNELS 4096u
 
-struct kernel_name {
-	struct kernel_name *next;
-	struct nvs_snapshot_count count;
-	char text[];
-};
-
 /* Wiped in a forked child. */
 struct matching {
-	struct kernel_name *names;
+	struct nvs_snapshot_name *names;
 	_Atomic uint32_t n;
 	struct nvs_snapshot_kernel kernel[KERNELS];
 };
@@ -31,23 +25,22 @@ static struct matching *get_matching(void)
 	return *slot;
 }
 
-/* The lock is held. */
-static struct kernel_name *get_name(struct matching *all, const char *name)
+struct nvs_snapshot_name *nvs_snapshot_keep_name(struct nvs_snapshot_name **list, const char *text)
 {
-	struct kernel_name *at = all->names;
-	size_t length = strlen(name);
+	struct nvs_snapshot_name *name = *list;
+	size_t length = strlen(text);
 
-	while (at && strcmp(at->text, name))
-		at = at->next;
-	if (at)
-		return at;
-	at = nvs_alloc(sizeof(*at) + length + 1);
-	if (!at)
+	while (name && strcmp(name->text, text))
+		name = name->next;
+	if (name)
+		return name;
+	name = nvs_alloc(sizeof(*name) + length + 1);
+	if (!name)
 		return NULL;
-	memcpy(at->text, name, length + 1);
-	at->next = all->names;
-	all->names = at;
-	return at;
+	memcpy(name->text, text, length + 1);
+	name->next = *list;
+	*list = name;
+	return name;
 }
 
 /* The lock is held. Returns the entry of FUNCTION, whose handle may be used again, or a new one. */
@@ -70,14 +63,14 @@ static void note_function(uint64_t function, uint64_t module, const char *name, 
 {
 	bool wanted = name && !fnmatch(nvs_options()->values.snapshot, name, 0);
 	struct nvs_snapshot_kernel *k;
-	struct kernel_name *named;
+	struct nvs_snapshot_name *named;
 	struct matching *all;
 
 	NVS_LOCK_SCOPE();
 	all = get_matching();
 	if (!all || (!wanted && !all->n))
 		return;
-	named = wanted ? get_name(all, name) : NULL;
+	named = wanted ? nvs_snapshot_keep_name(&all->names, name) : NULL;
 	k = get_entry(all, function);
 	if (k)
 		*k = (struct nvs_snapshot_kernel){named ? function : 0, module, library, library,

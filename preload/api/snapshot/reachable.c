@@ -15,12 +15,6 @@ struct allocation {
 	uint64_t address, size;
 };
 
-/* Never freed: records that are still to be written refer to it. */
-struct variable_name {
-	struct variable_name *next;
-	char text[];
-};
-
 struct variables {
 	struct variables *next;
 	uint64_t handle;
@@ -33,7 +27,7 @@ struct reachable {
 	struct allocation *list; /* by address */
 	uint32_t n, room;
 	struct variables *modules; /* by handle, which may be used again */
-	struct variable_name *names; /* each text once */
+	struct nvs_snapshot_name *names; /* of variables */
 };
 
 /* The lock is held. */
@@ -233,23 +227,13 @@ static bool is_of_variables(const char *section)
 
 static const char *keep_name(const char *text)
 {
-	size_t length = strlen(text);
-	struct variable_name *name;
+	const struct nvs_snapshot_name *name;
 	struct reachable *all;
 
 	NVS_LOCK_SCOPE();
 	all = get_reachable();
-	for (name = all ? all->names : NULL; name && strcmp(name->text, text); name = name->next)
-		;
-	if (name || !all || !length)
-		return name ? name->text : NULL;
-	name = nvs_alloc(sizeof(*name) + length + 1);
-	if (!name)
-		return NULL;
-	memcpy(name->text, text, length + 1);
-	name->next = all->names;
-	all->names = name;
-	return name->text;
+	name = all && *text ? nvs_snapshot_keep_name(&all->names, text) : NULL;
+	return name ? name->text : NULL;
 }
 
 static void add_variable(struct variables *m, const char *text)

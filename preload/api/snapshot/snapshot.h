@@ -66,6 +66,16 @@ struct nvs_snapshot_kernel {
 /* Returns false if the function's name does not match. */
 bool nvs_snapshot_kernel(uint64_t function, struct nvs_snapshot_kernel *found);
 
+/* Never freed: records that are still to be written refer to it. */
+struct nvs_snapshot_name {
+	struct nvs_snapshot_name *next;
+	struct nvs_snapshot_count count; /* of kernels only */
+	char text[];
+};
+
+/* The lock is held. Adds TEXT to *LIST unless it is there. Returns NULL if memory is short. */
+struct nvs_snapshot_name *nvs_snapshot_keep_name(struct nvs_snapshot_name **list, const char *text);
+
 void nvs_snapshot_got_kernel(uint64_t kernel, uint64_t library, const char *name);
 
 /* ---- snapshot.c ---- */

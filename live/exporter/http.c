@@ -266,11 +266,12 @@ static enum MHD_Result send_profile(struct nvs_http *http, struct connection *c)
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++)
 		http->answers[answers[i].answer] += answers[i].status == a.status;
-	if (r && a.status == MHD_HTTP_OK)
+	if (r && a.status == MHD_HTTP_OK) {
 		mhd.MHD_add_response_header(r, "Content-Disposition",
 					    "attachment; filename=\"profile.pb.gz\"");
-	if (r && a.status == MHD_HTTP_OK && *a.left_out)
-		mhd.MHD_add_response_header(r, "Nvsnoop-Left-Out", a.left_out);
+		if (*a.left_out)
+			mhd.MHD_add_response_header(r, "Nvsnoop-Left-Out", a.left_out);
+	}
 	nvs_profile_end(c->profile);
 	c->profile = NULL;
 	return send_answer(c->own, (unsigned int)a.status, r,
